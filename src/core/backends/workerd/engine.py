@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from core.backends.workerd.conversion import (
     Translator,
@@ -21,8 +21,6 @@ from core.backends.workerd.conversion import (
 )
 from core.bindings.calls import BoundHook, Hookable
 from core.errors import BindingTypeError
-
-T = TypeVar("T")
 
 
 class JsBacked:
@@ -53,17 +51,6 @@ class JsBacked:
             return [js_value(value) for value in args], options(**given)
         except BindingTypeError as error:
             raise self._error("TypeError", f"{name}(): {error}") from None
-
-
-class JsAttribute(Generic[T]):
-    """An attribute of the object of JavaScript's, read across each time it is asked for."""
-
-    def __init__(self, name: str, read: Callable[[Any], T]) -> None:
-        self._name = name
-        self._read = read
-
-    def __get__(self, instance: JsBacked, owner: type | None = None) -> T:
-        return self._read(getattr(instance._js, self._name))
 
 
 class JsEngine(JsBacked, Hookable):

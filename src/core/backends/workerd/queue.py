@@ -7,6 +7,7 @@ everywhere else, and are handed over as the value that the runtime will write as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +20,11 @@ from core.backends.workerd.conversion import (
     of_fields,
     options,
 )
-from core.backends.workerd.engine import JsAttribute, JsBacked, JsEngine, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
+    Message,
+    MessageBatch,
     MessageBatchMetadata,
     MessageSendRequest,
     Queue,
@@ -76,12 +79,20 @@ class WorkerdQueue(JsEngine, Queue[Any]):
     _metrics = js_call(Queue.metrics, lambda found: _metrics(from_js(found)))
 
 
-class WorkerdMessage(JsBacked):
+class WorkerdMessage(JsBacked, Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
 
-    id = JsAttribute("id", str)
-    timestamp = JsAttribute("timestamp", date_of)
-    attempts = JsAttribute("attempts", int)
+    @property
+    def id(self) -> str:
+        return str(self._js.id)
+
+    @property
+    def timestamp(self) -> datetime:
+        return date_of(self._js.timestamp)
+
+    @property
+    def attempts(self) -> int:
+        return int(self._js.attempts)
 
     @property
     def body(self) -> object:
@@ -103,13 +114,17 @@ class WorkerdMessage(JsBacked):
         self._now("retry", delay_seconds=_delay("retry", delay_seconds))
 
 
-class WorkerdMessageBatch(JsBacked):
-    """`MessageBatch` over the runtime's."""
+class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
+    @property
+    def queue(self) -> str:
+        return str(self._js.queue)
 
-    queue = JsAttribute("queue", str)
+    @property
+    def messages(self) -> list[WorkerdMessage]:
+        return self._messages
 
     @cached_property
-    def messages(self) -> list[WorkerdMessage]:
+    def _messages(self) -> list[WorkerdMessage]:
         return [WorkerdMessage(message) for message in self._js.messages]
 
     @property
