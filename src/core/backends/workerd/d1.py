@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from typing_extensions import TypeForm, TypeVar
 
 from core.backends.d1 import D1Statement, bindable, check_sql, check_statements
-from core.backends.workerd.conversion import Translator, bridge, call_now, js_bytes, rows_of
+from core.backends.workerd.conversion import Translator, js_bytes, rows_of
 from core.backends.workerd.engine import JsBacked, JsEngine
 from core.bindings.d1 import (
     D1Database,
@@ -40,28 +40,26 @@ class _Translator(Translator):
         return D1TypeError(message) if message.startswith("D1_TYPE_ERROR") else D1Error(message)
 
 
-_error = _Translator(D1Error)
-
-
 class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
-    _error = _error
+    _error = _Translator(D1Error)
 
     def __init__(self, source: WorkerdD1Session, js: object, sql: str, *given: Any) -> None:
         super().__init__(source, sql, *given)
         self._js = js
 
     def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
-        sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._js
+        sql, given = self._written, cast("tuple[D1Value, ...]", values)
         # A value is UNSET only where something has loaded its module.
         unset = sys.modules.get("core.validation.unset")
         if unset is not None and unset.UNSET in values:
             from core.statements.given import only_given
 
             sql, given = only_given(sql, values)
-        if sql != self.sql:
-            statement = self._source._js.prepare(well_formed(sql))
-        bound = call_now(_error, statement.bind, *map(_outgoing, given))
-        return WorkerdD1PreparedStatement(self._source, bound, sql, given, self.type, self._written)
+        js = self._js if sql == self.sql else self._source._js.prepare(well_formed(sql))
+        bound: WorkerdD1PreparedStatement[R]
+        bound = WorkerdD1PreparedStatement(self._source, js, sql, given, self.type, self._written)
+        bound._js = bound._now("bind", *map(_outgoing, given))
+        return bound
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
         return WorkerdD1PreparedStatement(self._source, self._js, self.sql, self.values, type_, self._written)
@@ -100,7 +98,7 @@ class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
 
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
-    _error = _error
+    _error = _Translator(D1Error)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
@@ -135,17 +133,10 @@ class WorkerdD1Database(WorkerdD1Session, D1Database):
 
 def _outgoing(value: object) -> object:
     bound = bindable(value)
-    match bound:
-        case None:
-            # None alone would cross as undefined, which the platform refuses.
-            return bridge().jsnull
-        case str():
-            return well_formed(bound)
-        case bytes():
-            # The runtime binds an ArrayBuffer, and takes a view for its whole buffer.
-            return js_bytes(bound).buffer
-        case _:
-            return bound
+    if isinstance(bound, bytes):
+        # The runtime binds an ArrayBuffer, and takes a view for its whole buffer.
+        return js_bytes(bound).buffer
+    return well_formed(bound) if isinstance(bound, str) else bound
 
 
 # Values in ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from core.backends.workerd.conversion import (
     attribute,
     bridge,
     bytes_of,
-    call_now,
     date_of,
     from_js,
     js_error,
@@ -256,9 +255,10 @@ class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
         return [str(tag) for tag in self._now("getTags", _js_socket(socket))]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        make = bridge().js.WebSocketRequestResponsePair.new
-        given = () if pair is None else (call_now(_error, make, pair.request, pair.response),)
-        self._now("setWebSocketAutoResponse", *given)
+        cls = _ObjectEngine(bridge().js.WebSocketRequestResponsePair)
+        self._now(
+            "setWebSocketAutoResponse", *(() if pair is None else (cls._now("new", pair.request, pair.response),))
+        )
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
         pair = self._now("getWebSocketAutoResponse")
