@@ -65,21 +65,14 @@ def refuse_key(key: object) -> NoReturn:
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
 
-def check_key(key: object) -> str:
-    """A key that the platform takes: it looks at it before the value and the options. Raises KVTypeError for others."""
+def key_of(key: object, verb: Verb) -> bytes:
+    """A key in bytes. Raises KVTypeError for one that the platform does not take: it looks at it before all else."""
     if not isinstance(key, str):
         refuse_key(key)
     if not key:
         raise KVTypeError("Key name cannot be empty.")
     if key in (".", ".."):
         raise KVTypeError(f'"{key}" is not allowed as a key name.')
-    return key
-
-
-def key_of(key: object, verb: Verb) -> bytes:
-    """A key in bytes. Raises KVTypeError for one that the platform does not take."""
-    if not isinstance(key, str) or len(key) < 3:
-        key = check_key(key)
     return encode_key(key, verb)
 
 

@@ -168,6 +168,8 @@ def _object_body(found: object) -> R2ObjectBody:
 
 def _parts(found: Any, included: Collection[str] = ("httpMetadata", "customMetadata")) -> dict[str, Any]:
     covered = attribute(found, "range")
+    sums = {name: attribute(found.checksums, name) for name in _HASHES}
+    ssec = attribute(found, "ssecKeyMd5")
     http, custom = [attribute(found, name) if name in included else None for name in ("httpMetadata", "customMetadata")]
     return {
         "key": str(found.key),
@@ -175,20 +177,11 @@ def _parts(found: Any, included: Collection[str] = ("httpMetadata", "customMetad
         "size": int(found.size),
         "etag": str(found.etag),
         "http_etag": str(found.httpEtag),
-        "checksums": _checksums(found.checksums),
+        "checksums": R2Checksums(**{name: bytes_of(value) for name, value in sums.items() if value is not None}),
         "uploaded": date_of(found.uploaded),
         "http_metadata": None if http is None else of_fields(R2HTTPMetadata, from_js(http)),
         "custom_metadata": from_js(custom),
         "range": None if covered is None else of_fields(R2Range, {"offset": 0, **from_js(covered)}),
         "storage_class": attribute(found, "storageClass") or "Standard",
-        "ssec_key_md5": _ssec(attribute(found, "ssecKeyMd5")),
+        "ssec_key_md5": ssec if ssec is None or isinstance(ssec, str) else bytes_of(ssec).hex(),
     }
-
-
-def _ssec(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else bytes_of(value).hex()
-
-
-def _checksums(found: object) -> R2Checksums:
-    given = {name: attribute(found, name) for name in _HASHES}
-    return R2Checksums(**{name: bytes_of(value) for name, value in given.items() if value is not None})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
@@ -18,6 +17,9 @@ from core.http.streams import encode
 
 MAX_LIST: Final = 1000
 MAX_LIST_INCLUDE: Final = 100
+
+_AFTER: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key {{}} ? AND key < ? ORDER BY key LIMIT ?"
+_LAST: Final = "SELECT max(key) FROM r2_objects WHERE key >= ? AND key < ?"
 
 
 @attrs.frozen
@@ -70,30 +72,19 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
     with database.transaction(write=False) as connection:
         while True:
             wanted = count - len(rows) - len(prefixes)
-            found = _rows_after(connection, start, last, wanted + 1)
+            compared, first = first_of_page(start, last)
+            found = connection.execute(_AFTER.format(compared), (first, after_prefix(start), wanted + 1))
             # Read as far as the first prefix only: all that begins so is behind it, and passed over.
-            for index, row in enumerate(found):
+            for index, row in enumerate(map(Row._make, found)):
                 if index == wanted:
                     return Page(rows, prefixes, last)
                 key = row.key
                 cut = key.find(delimiter, len(start)) if delimiter else -1
                 if cut >= 0:
                     prefixes.append(key[: cut + len(delimiter)])
-                    last = _last_key_of(connection, prefixes[-1])
+                    (last,) = connection.execute(_LAST, (prefixes[-1], after_prefix(prefixes[-1]))).fetchone()
                     break
                 rows.append(row)
                 last = key
             else:
                 return Page(rows, prefixes, None)
-
-
-def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> Iterator[Row]:
-    compared, first = first_of_page(start, after)
-    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key {compared} ? AND key < ? ORDER BY key LIMIT ?"
-    return map(Row._make, connection.execute(sql, (first, after_prefix(start), count)))
-
-
-def _last_key_of(connection: sqlite3.Connection, prefix: bytes) -> bytes:
-    sql = "SELECT max(key) FROM r2_objects WHERE key >= ? AND key < ?"
-    last: bytes = connection.execute(sql, (prefix, after_prefix(prefix))).fetchone()[0]
-    return last
