@@ -83,13 +83,6 @@ def _tagged(value: Any) -> object:
             return value
 
 
-def _date(value: datetime, path: str) -> datetime:
-    """A datetime as JavaScript's Date has it: in UTC, with its milliseconds."""
-    if value.tzinfo is None:
-        _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
-    return value.astimezone(UTC).replace(microsecond=value.microsecond // 1000 * 1000)
-
-
 def _plain(value: object, part: str, path: str) -> object:
     """A key of a dict or an item of a set: a value that JavaScript's Map and Set find again."""
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -156,7 +149,10 @@ def _copied(value: Any, path: str, above: tuple[int, ...], *, classes: bool) -> 
     if isinstance(value, (bytearray, memoryview)):
         return bytes(whole)
     if isinstance(value, datetime):
-        return _date(value, path)
+        if value.tzinfo is None:
+            _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
+        # As JavaScript's Date has it: in UTC, with its milliseconds.
+        return value.astimezone(UTC).replace(microsecond=value.microsecond // 1000 * 1000)
     if value is UNSET:
         _refuse(path, "is UNSET, which is left out of a class that has it as a field")
     if id(value) in above:

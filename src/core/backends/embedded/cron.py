@@ -45,7 +45,7 @@ class CronSchedule:
         """Begin. Call it with the event loop running."""
         now = self._clock.time()
         for cron in self._crons:
-            self._come_up(cron, self._known(cron, now), now)
+            self._look(cron, self._known(cron, now))
 
     async def close(self) -> None:
         """Call no more handlers, and wait for those that are running."""
@@ -60,32 +60,21 @@ class CronSchedule:
         now = self._clock.time()
         return {cron.text: cron.next(now) for cron in self._crons}
 
-    def _come_up(self, cron: Cron, after: float, now: float) -> None:
-        """Begin the last moment that passed since `after`, if one did, and wait for the next one."""
+    def _look(self, cron: Cron, after: float) -> None:
+        """Begin the last moment that passed since `after`, if one did, and look again when the next one comes."""
+        now = self._clock.time()
         # A job that was missed a day ago is stale, and a program that begins again does not expect it.
         moment, missed = cron.next(max(after, now - _MADE_UP_FOR)), None
         while moment <= now:
             missed, moment = moment, cron.next(moment)
         if missed is not None:
-            self._begin(cron, missed)
-        self._wait(cron, moment, now)
-
-    def _wait(self, cron: Cron, moment: float, now: float) -> None:
+            after = missed
+            task = asyncio.get_running_loop().create_task(self._fire(cron, missed))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
         self._timers[cron.text] = self._clock.call_later(
-            min(moment - now, _LONGEST_WAIT), lambda: self._look(cron, moment)
+            min(moment - now, _LONGEST_WAIT), lambda: self._look(cron, after)
         )
-
-    def _look(self, cron: Cron, moment: float) -> None:
-        now = self._clock.time()
-        if now < moment:
-            self._wait(cron, moment, now)
-        else:
-            self._come_up(cron, moment - 1, now)
-
-    def _begin(self, cron: Cron, moment: float) -> None:
-        task = asyncio.get_running_loop().create_task(self._fire(cron, moment))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
 
     async def _fire(self, cron: Cron, moment: float) -> None:
         try:

@@ -141,7 +141,13 @@ class Consumer:
 
     async def _deliver(self, seqs: Sequence[int]) -> None:
         try:
-            await self._hand_over(seqs)
+            rows = await self.broker.wait("delivery", lambda: self.broker.rows(seqs))
+            # Their last attempt was begun by a process that ended before it could note their outcome.
+            spent = [row for row in rows if row.failures > self.settings.max_retries]
+            if spent:
+                await self._write(spent, [], spent)
+            if left := [row for row in rows if row not in spent]:
+                await self.hand_over(left)
         except Exception:
             # The messages are in the database, and come again as if nothing had been decided. Not at once: what
             # was in the way (a full disk, another process) seldom goes by itself.
@@ -153,16 +159,6 @@ class Consumer:
             self._delivering.clear()
             self.running = None
             self._plan()
-
-    async def _hand_over(self, seqs: Sequence[int]) -> None:
-        rows = await self.broker.wait("delivery", lambda: self.broker.rows(seqs))
-        # Their last attempt was begun by a process that ended before it could note their outcome.
-        spent = [row for row in rows if row.failures > self.settings.max_retries]
-        if spent:
-            await self._write(spent, [], spent)
-            rows = [row for row in rows if row not in spent]
-        if rows:
-            await self.hand_over(rows)
 
     async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
         """Give messages to the handler as one batch, and carry out its decisions.

@@ -44,27 +44,15 @@ class Preconditions:
         if isinstance(given, Preconditions):
             return given
         if isinstance(given, HeadersView):
-            return cls._of_headers(given)
-        wanted = record(R2Conditional, given, "only_if")
-        return cls(
-            _read_etag(wanted.etag_matches),
-            _read_etag(wanted.etag_does_not_match),
-            None if wanted.uploaded_before is None else to_milliseconds(wanted.uploaded_before),
-            None if wanted.uploaded_after is None else to_milliseconds(wanted.uploaded_after),
-            wanted.seconds_granularity,
-        )
-
-    @classmethod
-    def _of_headers(cls, headers: Headers) -> Preconditions:
-        after = parse_http_date(headers.get("if-modified-since"))
-        before = parse_http_date(headers.get("if-unmodified-since"))
-        return cls(
-            _parse_etags("if-match", headers.get("if-match")),
-            _parse_etags("if-none-match", headers.get("if-none-match")),
-            None if before is None else to_milliseconds(before),
-            None if after is None else to_milliseconds(after),
-            in_seconds=True,
-        )
+            match, none_match = [_parse_etags(name, given.get(name)) for name in ("if-match", "if-none-match")]
+            before, after = [parse_http_date(given.get(f"if-{name}-since")) for name in ("unmodified", "modified")]
+            in_seconds = True
+        else:
+            wanted = record(R2Conditional, given, "only_if")
+            match, none_match = _read_etag(wanted.etag_matches), _read_etag(wanted.etag_does_not_match)
+            before, after, in_seconds = wanted.uploaded_before, wanted.uploaded_after, wanted.seconds_granularity
+        earlier, later = [None if date is None else to_milliseconds(date) for date in (before, after)]
+        return cls(match, none_match, earlier, later, in_seconds)
 
     def hold_for(self, found: Row | None) -> bool:
         """True if they hold for an object, or for its absence."""

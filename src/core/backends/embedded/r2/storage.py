@@ -160,7 +160,8 @@ class BucketStorage(R2Storage[Incoming]):
 
         def write() -> bool:
             with self._database.transaction() as connection:
-                if _state_of(connection, upload_id, key) != IN_PROGRESS:
+                upload = _upload(connection, upload_id, key)
+                if upload is None or upload[0] != IN_PROGRESS:
                     return False
                 connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (upload_id, part.number))
                 self._insert_piece(upload_id, part, taken)
@@ -180,10 +181,10 @@ class BucketStorage(R2Storage[Incoming]):
 
         def write() -> None:
             with self._database.transaction() as connection:
-                state = _state_of(connection, upload_id, key)
-                if state is None:
+                upload = _upload(connection, upload_id, key)
+                if upload is None:
                     refuse("abortMultipartUpload", 10024)
-                if state == IN_PROGRESS:
+                if upload[0] == IN_PROGRESS:
                     _end(connection, upload_id, ABORTED)
 
         await self._change("abortMultipartUpload", write)
@@ -202,27 +203,25 @@ class BucketStorage(R2Storage[Incoming]):
         return done
 
 
-def _state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int | None:
-    """The state of an upload, or None where there never was one of this id and key."""
+def _upload(connection: sqlite3.Connection, upload_id: str, key: bytes) -> tuple[int, Described] | None:
+    """The state of an upload and what it is given, or None where there never was one of this id and key."""
     found = connection.execute(
-        "SELECT state FROM r2_uploads WHERE upload_id = ? AND key = ?", (upload_id, key)
-    ).fetchone()
-    return None if found is None else int(found[0])
-
-
-def _complete(connection: sqlite3.Connection, key: bytes, upload_id: str, chosen: Chosen, uploaded: int) -> Row:
-    """Make the object of its parts, inside a transaction. The order of the checks is the platform's."""
-    upload = connection.execute(
         "SELECT state, http_metadata, custom_metadata, storage_class, ssec_key_md5 FROM r2_uploads"
         " WHERE upload_id = ? AND key = ?",
         (upload_id, key),
     ).fetchone()
+    return None if found is None else (found[0], Described(*found[1:]))
+
+
+def _complete(connection: sqlite3.Connection, key: bytes, upload_id: str, chosen: Chosen, uploaded: int) -> Row:
+    """Make the object of its parts, inside a transaction. The order of the checks is the platform's."""
+    upload = _upload(connection, upload_id, key)
     if upload is None or upload[0] != IN_PROGRESS:
         refuse("completeMultipartUpload", 10024)
     stored = connection.execute("SELECT number, size, etag, md5 FROM r2_pieces WHERE owner = ?", (upload_id,))
     # All of it at once: a statement that a refusal leaves in the middle keeps the connection in an old state.
     parts = find_parts([*map(Part._make, stored)], chosen)
-    row = joined(key, parts, uploaded, Described(*upload[1:]))
+    row = joined(key, parts, uploaded, upload[1])
     insert(connection, row)
     connection.executemany(
         "UPDATE r2_pieces SET owner = ? WHERE owner = ? AND number = ?",
