@@ -14,8 +14,6 @@ class FakeHyperdrive(EmbeddedHyperdrive):
         env(Env, DATABASE=FakeHyperdrive("postgres://test:test@127.0.0.1:54321/test"))
     """
 
-    __slots__ = ()
-
     def __init__(
         self, connection_string: str = "postgres://user:password@fake.invalid:5432/fake", *, clock: Clock = system_clock
     ) -> None:

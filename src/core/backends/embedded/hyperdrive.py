@@ -19,8 +19,6 @@ VARIABLES: Final = ("CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_", "WRANGLER_
 class EmbeddedHyperdrive(Hyperdrive):
     """`Hyperdrive` over a connection string. `binding` is its name on the Env, for messages."""
 
-    __slots__ = ("_text", "binding")
-
     def __init__(self, connection_string: str | None, *, binding: str = "") -> None:
         problem = None if connection_string is None else connection_problem(connection_string)
         if problem is not None:

@@ -24,6 +24,7 @@ import attrs
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import BindingError, BindingTypeError
 from core.http.json import MAX_DEPTH, check_nesting, loads
+from core.http.streams import close
 
 if TYPE_CHECKING:
     from js import ReadableStream
@@ -487,10 +488,8 @@ def js_stream(
         for task in pulling:
             task.cancel()
         await asyncio.gather(*pulling, return_exceptions=True)
-        close = getattr(iterator, "aclose", None)
         try:
-            if close is not None:
-                await close()
+            await close(iterator)
         finally:
             release()
 

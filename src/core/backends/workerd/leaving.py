@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
 from core.backends.workerd.conversion import bridge
+from core.http.streams import close
 
 GOING_AWAY = (1001, "the server stops")
 """Code (RFC 6455, section 7.4.1) and reason with which WebSockets are closed."""
@@ -75,9 +76,7 @@ async def until_leaving(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, N
             yield chunk
     finally:
         forget()
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+        await close(chunks)
 
 
 def leave() -> list[str]:

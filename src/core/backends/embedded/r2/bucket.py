@@ -213,8 +213,6 @@ def _described(given: PutOptions | UploadOptions) -> tuple[dict[str, str], Descr
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
     """An upload in parts, of one bucket. See `R2MultipartUpload`."""
 
-    __slots__ = ("_hook", "_key", "_storage", "_upload_id")
-
     def __init__(self, storage: R2Storage[Any], hook: BoundHook | None, key: str, upload_id: str) -> None:
         self._storage = storage
         self._hook = hook
