@@ -69,9 +69,9 @@ def key_of(key: object, verb: Verb) -> bytes:
     """A key in bytes. Raises KVTypeError for one that the platform does not take: it looks at it before all else."""
     if not isinstance(key, str):
         refuse_key(key)
-    if not key:
+    if key == "":
         raise KVTypeError("Key name cannot be empty.")
-    if key in (".", ".."):
+    if len(key) < 3 and key in (".", ".."):
         raise KVTypeError(f'"{key}" is not allowed as a key name.')
     return encode_key(key, verb)
 

@@ -76,10 +76,12 @@ class BoundHook(NamedTuple):
         function: Callable[..., Any] | None = None,
     ) -> Awaitable[Any]:
         """Pass a call through the hook, then through those that were there before it."""
-        call, inner = BindingCall(self.binding, self.kind, method, args, options, target, function), self.inner
-        if inner is None:
-            return self.hook(call, proceed)
-        return self.hook(call, lambda: inner(method, args, options, proceed, target=target, function=function))
+        call = BindingCall(self.binding, self.kind, method, args, options, target, function)
+        return self.hook(call, proceed if self.inner is None else self.inner._rest(call, proceed))
+
+    def _rest(self, call: BindingCall, proceed: Proceed) -> Proceed:
+        """The rest of a call for the hook around this one."""
+        return lambda: self(call.method, call.args, call.options, proceed, target=call.target, function=call.function)
 
     def around(
         self, method: str, function: Callable[..., Awaitable[Any]], target: tuple[Any, ...] = ()
