@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 # The headers that describe a body go when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
-    *("content-type", "content-length", "content-encoding", "content-language", "content-location"),
-    *("content-range", "content-disposition", "etag", "last-modified"),
-)
+    "content-type", "content-length", "content-encoding", "content-language", "content-location", "content-range",
+    "content-disposition", "etag", "last-modified",
+)  # fmt: skip
 
 # The headers that `header` does not keep just so: cookies are never joined, and the framing is the server's.
 _APART = frozenset(("content-length", "set-cookie", "transfer-encoding"))
@@ -64,9 +64,9 @@ _HTML = "text/html;charset=UTF-8"
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
 
 _SLOTS = (
-    *("_sent", "_status_code", "block", "body", "content_type", "finalized"),
-    *("hooks", "set_cookies", "staged", "tokens", "upgrade", "varies"),
-)
+    "_sent", "_status_code", "block", "body", "content_type", "finalized", "hooks", "set_cookies", "staged", "tokens",
+    "upgrade", "varies",
+)  # fmt: skip
 
 
 Hook = Callable[[Any, int, float], object]

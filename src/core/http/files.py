@@ -18,19 +18,38 @@ from core.http.streams import encode
 _WHOLE: Final = 256 * 1024
 _PIECE: Final = 64 * 1024
 
-# The ends of names by the first half of their content type; its second half is the end itself where none is given.
-_ENDS = {
-    "application": "json map=json pdf wasm webmanifest=manifest+json xml zip",
-    "audio": "mp3=mpeg wav",
-    "font": "otf ttf woff woff2",
-    "image": "avif gif ico=vnd.microsoft.icon jpeg jpg=jpeg png svg=svg+xml webp",
-    "text": "css csv htm=html html js=javascript md=markdown mjs=javascript txt=plain",
-    "video": "mp4 webm",
-}
 _TYPES = {
-    end: f"{kind}/{half or end}{';charset=UTF-8' if kind == 'text' else ''}"
-    for kind, ends in _ENDS.items()
-    for end, _, half in (each.partition("=") for each in ends.split())
+    "avif": "image/avif",
+    "css": "text/css;charset=UTF-8",
+    "csv": "text/csv;charset=UTF-8",
+    "gif": "image/gif",
+    "htm": "text/html;charset=UTF-8",
+    "html": "text/html;charset=UTF-8",
+    "ico": "image/vnd.microsoft.icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "js": "text/javascript;charset=UTF-8",
+    "json": "application/json",
+    "map": "application/json",
+    "md": "text/markdown;charset=UTF-8",
+    "mjs": "text/javascript;charset=UTF-8",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "otf": "font/otf",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "ttf": "font/ttf",
+    "txt": "text/plain;charset=UTF-8",
+    "wasm": "application/wasm",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    "webmanifest": "application/manifest+json",
+    "webp": "image/webp",
+    "woff": "font/woff",
+    "woff2": "font/woff2",
+    "xml": "application/xml",
+    "zip": "application/zip",
 }
 
 

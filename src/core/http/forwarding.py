@@ -9,12 +9,10 @@ from typing import Final
 
 from core.http.headers import HeadersView
 
-_HOP_BY_HOP: Final = frozenset(
-    [
-        *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
-        *("proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "proxy-connection"),
-    ]
-)
+_HOP_BY_HOP: Final = frozenset([
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+])  # fmt: skip
 
 _HOSTS: Final = frozenset(["edge-connecting-ip", "cf-connecting-ip"])
 """Headers that the host sets, whatever a client sent: `Connection` names none of them away."""

@@ -370,9 +370,9 @@ HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | HeadersView
 
 
 _SECRETS = (
-    *("authorization", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential"),
-    *("api-key", "api_key", "apikey", "signature", "session", "jwt"),
-)
+    "authorization", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential", "api-key", "api_key",
+    "apikey", "signature", "session", "jwt",
+)  # fmt: skip
 
 
 def is_secret(name: str) -> bool:

@@ -62,14 +62,30 @@ def secure_hdrs(
 
     Raises OptionError for a value that is neither a string nor False, and for a value that no header can carry.
     """
-    # An option is called as its header is, but for `override`.
-    given: dict[str, str | bool | Mapping[str, object]] = {**locals()}
+    given: dict[str, str | bool | Mapping[str, object]] = {
+        "content-security-policy": content_security_policy,
+        "strict-transport-security": strict_transport_security,
+        "x-frame-options": x_frame_options,
+        "x-content-type-options": x_content_type_options,
+        "referrer-policy": referrer_policy,
+        "x-xss-protection": x_xss_protection,
+        "permissions-policy": permissions_policy,
+        "cross-origin-embedder-policy": cross_origin_embedder_policy,
+        "cross-origin-opener-policy": cross_origin_opener_policy,
+        "cross-origin-resource-policy": cross_origin_resource_policy,
+        "content-security-policy-report-only": content_security_policy_report_only,
+        "origin-agent-cluster": origin_agent_cluster,
+        "x-dns-prefetch-control": x_dns_prefetch_control,
+        "x-download-options": x_download_options,
+        "x-permitted-cross-domain-policies": x_permitted_cross_domain_policies,
+        "reporting-endpoints": reporting_endpoints,
+    }
     pairs: dict[str, str] = {}
     with_nonce: dict[str, str] = {}
-    for option, value in given.items():
-        if value is False or option == "override":
+    for name, value in given.items():
+        option = name.replace("-", "_")
+        if value is False:
             continue
-        name = option.replace("_", "-")
         if isinstance(value, Mapping):
             if option == "reporting_endpoints":
                 written = ", ".join(_endpoint(endpoint, url) for endpoint, url in value.items())
