@@ -19,7 +19,7 @@ from core.handlers import arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
-from core.router import chained, prove_order, require_first, require_shape
+from core.router import chained, prove_order, require_first, require_signature
 from core.routing.pattern import parse, require_prefix
 from core.routing.table import ALL, Route
 from core.values import frozen
@@ -157,7 +157,7 @@ class App(_Router[E]):
         The status is 404 unless it sets another. Raises RegistrationError for a second one.
         """
         require_first("not_found", self.dispatcher.not_found, handler)
-        require_shape(handler, 2, "not_found", "(req, res)")
+        require_signature(handler, 2, "not_found", "(req, res)")
         self.dispatcher.not_found = handler
         return handler
 
@@ -277,7 +277,7 @@ class App(_Router[E]):
                 raise RegistrationError(
                     f'the queue "{name}" is consumed by {name_of(self._queues[name])} already. A queue has one consumer'
                 )
-            require_shape(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
+            require_signature(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
             self._queues[name] = consumer
             return consumer
 
@@ -302,7 +302,7 @@ class App(_Router[E]):
                 ) from None
 
         def register(handler: ScheduledHandler[E]) -> ScheduledHandler[E]:
-            require_shape(handler, 3, "scheduled", "(event, env, ctx)")
+            require_signature(handler, 3, "scheduled", "(event, env, ctx)")
             self._schedule.append((cron, handler))
             return handler
 
@@ -389,7 +389,7 @@ class App(_Router[E]):
 
     def _chains(self) -> Iterator[tuple[Route, list[tuple[Middleware[Any, Any], Route]]]]:
         """Each entry with all the middleware that a request meets up to it, its own included, each with its entry."""
-        return ((entry, list(steps)) for entry, steps in chained(self.entries()))
+        return ((entry, list(chain)) for entry, chain in chained(self.entries()))
 
     def _open(self) -> Iterator[tuple[Route, str]]:
         """Everything that `default_deny` refuses: routes, and middleware that gives out content of its own to everyone,
@@ -441,17 +441,17 @@ def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], ser
     """A route as tools show it, with the chain before it."""
     from core.routing.offered import tools_at
 
-    infos = [info_of(step) for step, _ in chain]
-    steps = [step for (step, _), its in zip(chain, infos, strict=True) if its is None or not its.public]
+    infos = [info_of(each) for each, _ in chain]
+    middleware = [each for (each, _), its in zip(chain, infos, strict=True) if its is None or not its.public]
     handler: object = entry.handler
     if handler is None:
-        handler = steps.pop() if steps else None
+        handler = middleware.pop() if middleware else None
     authenticated = any(its is not None and its.authenticates for its in infos)
     return RouteInfo(
         entry.method or ALL,
         entry.pattern.text,
         name_of(handler),
-        tuple(map(name_of, steps)),
+        tuple(map(name_of, middleware)),
         authenticated,
         any(its is not None and its.public for its in infos),
         not authenticated and any(its is not None and its.optional for its in infos),
@@ -461,12 +461,12 @@ def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], ser
 
 def _prove_requirements(entries: list[Route]) -> None:
     """Refuse a middleware whose requirements nothing before it provides."""
-    for entry, steps in chained(entries):
-        if not any((info := info_of(step)) is not None and info.requires for step in entry.middleware):
+    for entry, chain in chained(entries):
+        if not any((info := info_of(middleware)) is not None and info.requires for middleware in entry.middleware):
             continue
         provided: set[str] = set()
-        for step, scope in steps:
-            if (info := info_of(step)) is None:
+        for middleware, scope in chain:
+            if (info := info_of(middleware)) is None:
                 continue
             if scope is entry and (missing := info.requires - provided):
                 raise OrderError(

@@ -351,11 +351,11 @@ def _checked(value: object, field: EnvField) -> object:
     if isinstance(kind, type) and typing_extensions.is_protocol(kind):
         lacks = [name for name in sorted(typing_extensions.get_protocol_members(kind)) if not _has(value, name)]
         if lacks:
-            told = f"expected {with_article(kind.__name__)}, found {_found(value)}, which has no {_listed(lacks)}"
+            problem = f"expected {with_article(kind.__name__)}, found {_found(value)}, which has no {_listed(lacks)}"
             wanted, given = kind_of(kind), kind_of(type(value))
             if wanted is None or given is None:
-                raise _Mismatch(f"{told}. {_write(field)}")
-            raise _Mismatch(f"{told}. Write {field.attribute}: {given.protocol}, or {wanted.write(field.name)}")
+                raise _Mismatch(f"{problem}. {_write(field)}")
+            raise _Mismatch(f"{problem}. Write {field.attribute}: {given.protocol}, or {wanted.write(field.name)}")
         return value
     if isinstance(value, Secret):
         raise _Mismatch(f"expected {with_article(_shown(field.annotation))}, found a secret. {_write(field)}")

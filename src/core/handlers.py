@@ -36,7 +36,7 @@ __all__ = [
     "require_async",
 ]
 
-Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
+Before = Callable[[AnyRequest, Response], Awaitable[Any] | None]
 """The part of a middleware before the rest of the chain. It returns None to go on, or an awaitable to await instead."""
 
 
@@ -63,8 +63,8 @@ class MiddlewareInfo:
         authenticates: bool = False,
         public: bool = False,
         serves: bool = False,
-        placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
-        before: Step | None = None,
+        for_location: Callable[[str, int], Middleware[Any, Any]] | None = None,
+        before: Before | None = None,
         optional: bool = False,
         varies: tuple[str, ...] = (),
         refuses: bool = False,
@@ -90,13 +90,13 @@ class MiddlewareInfo:
         """
         self.repeats: bool = repeats
         """True if it may give an answer to one request that the rest of the chain made for another, as a cache does."""
-        self.placed: Callable[[str, int], Middleware[Any, Any]] | None = placed
+        self.for_location: Callable[[str, int], Middleware[Any, Any]] | None = for_location
         """Makes the middleware for one location, for one that keeps its locations apart.
 
         It is given the location, such as `/api` or `GET /users/:id`, and the number of this one among those of its name
         there, from 1 on.
         """
-        self.before: Step | None = before
+        self.before: Before | None = before
         """All that the middleware does, for one that does nothing after the rest of the chain. See `before`."""
 
 
@@ -110,7 +110,7 @@ def declare(
     authenticates: bool = False,
     optional: bool = False,
     serves: bool = False,
-    placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
+    for_location: Callable[[str, int], Middleware[Any, Any]] | None = None,
     refuses: bool = False,
     repeats: bool = False,
 ) -> M:
@@ -122,7 +122,7 @@ def declare(
         requires,
         authenticates,
         serves=serves,
-        placed=placed,
+        for_location=for_location,
         optional=optional,
         refuses=refuses,
         repeats=repeats,
@@ -136,8 +136,10 @@ def attach_info(middleware: Any, info: MiddlewareInfo) -> None:
     middleware.__core_info__ = info
 
 
-def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
-    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits the awaitable that `step`
+def before(
+    function: Before, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()
+) -> Middleware[Any, Any]:
+    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits the awaitable that `function`
     returned instead.
 
     It needs no `next`, so a chain makes none for it: several of them in a row are one call each. `name`, `provides` and
@@ -145,10 +147,10 @@ def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterab
     """
 
     def middleware(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[Any]:
-        instead = step(req, res)
+        instead = function(req, res)
         return next() if instead is None else instead
 
-    attach_info(middleware, MiddlewareInfo(name, provides, reads, before=step))
+    attach_info(middleware, MiddlewareInfo(name, provides, reads, before=function))
     return middleware
 
 

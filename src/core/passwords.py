@@ -57,8 +57,8 @@ async def verify(password: str, hash: str | None) -> bool:
     if hash is None:
         await _scrypt(password, bytes(_SALT_BYTES), _COST, _HASH_BYTES)
         return False
-    cost, salt, kept = _parse(hash)
-    return compare_digest(await _scrypt(password, salt, cost, len(kept)), kept)
+    cost, salt, expected = _parse(hash)
+    return compare_digest(await _scrypt(password, salt, cost, len(expected)), expected)
 
 
 async def needs_rehash(hash: str) -> bool:
@@ -67,8 +67,8 @@ async def needs_rehash(hash: str) -> bool:
 
     Raises ValueError for a string that is not a hash of this format.
     """
-    cost, salt, kept = _parse(hash)
-    return (cost, len(salt), len(kept)) != (_COST, _SALT_BYTES, _HASH_BYTES)
+    cost, salt, expected = _parse(hash)
+    return (cost, len(salt), len(expected)) != (_COST, _SALT_BYTES, _HASH_BYTES)
 
 
 async def _scrypt(password: str, salt: bytes, cost: tuple[int, int, int], length: int) -> bytes:

@@ -214,7 +214,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     _body: builtins.bytes | None = None
     _streamed = False
     # The result of `form`: the body in a file, or the error that it raised.
-    _kept: UploadedFile | Exception | None = None
+    _outcome: UploadedFile | Exception | None = None
     _form: tuple[FormLimits | None, Form] | None = None
     _most_json = MAX_JSON
     _clock: Clock = system_clock
@@ -449,14 +449,14 @@ class Request(Generic[E_co, U_co, K_contra]):
 
         Raises the error that reading it raised, and TypeError where nothing was kept.
         """
-        kept = self._kept
-        if kept is None:
+        outcome = self._outcome
+        if outcome is None:
             raise TypeError(
                 "the body was read by stream(), which keeps nothing, or not to its end. Read it with bytes() before that"
             )
-        if isinstance(kept, Exception):
-            raise kept
-        return await kept.bytes()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return await outcome.bytes()
 
     async def text(self) -> str:
         """The whole body as UTF-8; invalid bytes become U+FFFD, and a byte order mark is dropped."""
@@ -506,17 +506,17 @@ class Request(Generic[E_co, U_co, K_contra]):
             return known[1]
         from core.http.forms import read_form
 
-        first = self._body is None and self._kept is None
+        first = self._body is None and self._outcome is None
         try:
             form = await read_form(self.header("content-type"), self.stream(), limits, keep=first)
         except Exception as error:
             if first and self._streamed:
-                self._kept = error
+                self._outcome = error
             raise
         if isinstance(form._body, builtins.bytes):
             self._body = form._body
         elif first:
-            self._kept = form._body
+            self._outcome = form._body
         self._form = limits, form
         return form
 
@@ -530,14 +530,14 @@ class Request(Generic[E_co, U_co, K_contra]):
                 yield self._body
             return
         if self._streamed:
-            kept = self._kept
-            if kept is None:
+            outcome = self._outcome
+            if outcome is None:
                 raise TypeError(
                     "the body was already handed out by stream(). Read it once, and keep what is needed again"
                 )
-            if isinstance(kept, Exception):
-                raise kept
-            async for chunk in kept:
+            if isinstance(outcome, Exception):
+                raise outcome
+            async for chunk in outcome:
                 yield chunk
             return
         self._streamed = True
@@ -547,7 +547,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     def _lost_body(self, error: Exception) -> Exception:
         """The error of a body that is not read to its end, which reading it again raises too."""
         self._streamed = True
-        self._kept = error
+        self._outcome = error
         return error
 
     def limit_body(self, most: int, error: Exception, /) -> None:
@@ -555,8 +555,8 @@ class Request(Generic[E_co, U_co, K_contra]):
         any counts in place of `MAX_JSON`.
         """
         self._most_json = most
-        if self._body is not None or self._kept is not None:
-            if (len(self._body) if self._body is not None else getattr(self._kept, "size", 0)) > most:
+        if self._body is not None or self._outcome is not None:
+            if (len(self._body) if self._body is not None else getattr(self._outcome, "size", 0)) > most:
                 raise error
             return
         unlimited = self._chunks

@@ -416,7 +416,7 @@ class Response:
         self.header("content-length", str(file.known.size))
         body = file.part(0, file.known.size)
         # The first of all, so that the others are told what becomes of it.
-        self.hooks = [partial(files.narrow, file, body, self), *(self.hooks or ())]
+        self.hooks = [partial(files.apply_conditions, file, body, self), *(self.hooks or ())]
         return self._send("file", body, None)
 
     def _pass_on(self, response: http.Response) -> Self:

@@ -47,7 +47,7 @@ M_contra = TypeVar("M_contra", contravariant=True, default=U)
 
 
 if TYPE_CHECKING:
-    RouteStep: TypeAlias = Middleware[E, U] | Handler[E, U]
+    RouteCallable: TypeAlias = Middleware[E, U] | Handler[E, U]
 
     # At run time each of these is the function that registers.
 
@@ -112,7 +112,7 @@ class Router(Generic[E, U, M_contra]):
 
     # -- routes
 
-    def get(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
+    def get(self, path: str, /, *handlers: RouteCallable[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for GET, and for HEAD without the body.
 
         `tool`, of this method and of those for writing: True lets models call the route, by the application's MCP
@@ -120,35 +120,35 @@ class Router(Generic[E, U, M_contra]):
         """
         return self._register("GET", path, handlers, tool)
 
-    def post(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
+    def post(self, path: str, /, *handlers: RouteCallable[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for POST."""
         return self._register("POST", path, handlers, tool)
 
-    def put(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
+    def put(self, path: str, /, *handlers: RouteCallable[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for PUT."""
         return self._register("PUT", path, handlers, tool)
 
-    def delete(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
+    def delete(self, path: str, /, *handlers: RouteCallable[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for DELETE."""
         return self._register("DELETE", path, handlers, tool)
 
-    def patch(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
+    def patch(self, path: str, /, *handlers: RouteCallable[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for PATCH."""
         return self._register("PATCH", path, handlers, tool)
 
-    def options(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
+    def options(self, path: str, /, *handlers: RouteCallable[E, U]) -> RouteDecorator[E, U]:
         """Register a route for OPTIONS."""
         return self.on("OPTIONS", path, *handlers)
 
-    def head(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
+    def head(self, path: str, /, *handlers: RouteCallable[E, U]) -> RouteDecorator[E, U]:
         """Register a route for HEAD alone. It must come before a GET route of the same path to be reached."""
         return self.on("HEAD", path, *handlers)
 
-    def all(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
+    def all(self, path: str, /, *handlers: RouteCallable[E, U]) -> RouteDecorator[E, U]:
         """Register a route for every method."""
         return self._register(ALL, path, handlers)
 
-    def on(self, method: str, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
+    def on(self, method: str, path: str, /, *handlers: RouteCallable[E, U]) -> RouteDecorator[E, U]:
         """Register a route: middleware first, the handler last, here or as the decorated function.
 
             @app.on("PURGE", "/cache/:key")
@@ -166,7 +166,7 @@ class Router(Generic[E, U, M_contra]):
         return self._register(method.upper(), path, handlers)
 
     def _register(
-        self, method: str, path: str, handlers: tuple[RouteStep[E, U], ...], tool: bool = False
+        self, method: str, path: str, handlers: tuple[RouteCallable[E, U], ...], tool: bool = False
     ) -> RouteDecorator[E, U]:
         route = Route(method, parse(path), self._guards, tool=tool)
         self._append(route, handlers)
@@ -381,7 +381,7 @@ class Router(Generic[E, U, M_contra]):
         for cls in classes:
             where = "on_error" if cls is Exception else f"on_error({cls.__name__})"
             require_first(where, self._errors.get(cls), handler)
-            require_shape(handler, 4, where, "(err, req, res, next)")
+            require_signature(handler, 4, where, "(err, req, res, next)")
         for cls in classes:
             self._errors[cls] = handler
         self._changed()
@@ -505,10 +505,10 @@ def require_first(where: str, there: object, handler: object) -> None:
         )
 
 
-def require_shape(callable_: object, arguments: int, where: str, shape: str) -> None:
+def require_signature(callable_: object, arguments: int, where: str, signature: str) -> None:
     """Refuse a callable that is not async or demands another number of arguments."""
     if arguments_of(callable_) != arguments:
-        raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {shape}`")
+        raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {signature}`")
     require_async(callable_, where)
 
 
@@ -542,7 +542,7 @@ def chained(entries: Iterable[Route]) -> Iterator[tuple[Route, Iterator[tuple[Mi
     scopes: list[Route] = []
     for entry in entries:
         covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
-        yield entry, ((step, scope) for scope in joined(covering, (entry,)) for step in scope.middleware)
+        yield entry, ((middleware, scope) for scope in joined(covering, (entry,)) for middleware in scope.middleware)
         if entry.method is None:
             scopes.append(entry)
 
@@ -557,10 +557,10 @@ def prove_order(entries: Iterable[Route]) -> None:
 
     Raises OrderError, which names both.
     """
-    for entry, steps in chained(entry for entry in entries if any(map(_ordered, entry.middleware))):
+    for entry, chain in chained(entry for entry in entries if any(map(_ordered, entry.middleware))):
         waiting: list[tuple[MiddlewareInfo, frozenset[str]]] = []
         provided: frozenset[str] = frozenset()
-        for info in (info for step, _ in steps if (info := _ordered(step)) is not None):
+        for info in (info for middleware, _ in chain if (info := _ordered(middleware)) is not None):
             for reader, missed in waiting:
                 late = missed & info.provides
                 if PREFLIGHTS in late:

@@ -230,7 +230,7 @@ def test_a_runtime_without_the_c_encoder_writes_the_same(monkeypatch: pytest.Mon
     expected = json.dumps(value)
     monkeypatch.setattr("json.encoder.c_make_encoder", None)
     monkeypatch.setitem(sys.modules, "_json", None)
-    plain = json._kept_encoder()
+    plain = json._encoder()
     assert type(plain).__name__ == "function"
     monkeypatch.setattr(json, "_encode", plain)
     assert json.dumps(value) == expected

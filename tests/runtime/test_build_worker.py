@@ -9,7 +9,7 @@ import attrs
 import pytest
 from tests.runtime.conftest import Background, entry_at
 
-from core.runtime.build_worker import digest_of, kept_bytecode, prepare
+from core.runtime.build_worker import cached_bytecode, digest_of, prepare
 from core.runtime.bundle import BundleError
 from core.runtime.collect import Collected, collect
 from core.runtime.make import Inspection, check_compiled, inspect
@@ -55,12 +55,12 @@ def test_the_bytecode_of_packages_is_kept_by_their_sources(
         return background.run(inspect(found, entry, plan=Plan(), toolchain=installed))
 
     first = seen()
-    kept = kept_bytecode(installed, found.packaged)
+    kept = cached_bytecode(installed, found.packaged)
     assert kept.keys() == first.bytecode.keys() - {"__pycache__/main.cpython-314.pyc"}
     assert "core/__pycache__/app.cpython-314.pyc" in kept
     assert seen().bytecode == first.bytecode
     edited = {**found.packaged, "core/app.py": b"edited = True\n"}
-    assert kept.keys() - kept_bytecode(installed, edited).keys() == {"core/__pycache__/app.cpython-314.pyc"}
+    assert kept.keys() - cached_bytecode(installed, edited).keys() == {"core/__pycache__/app.cpython-314.pyc"}
 
 
 def test_a_worker_is_asked_once_for_the_same_packages(tools: Toolchain, background: Background, tmp_path: Path) -> None:

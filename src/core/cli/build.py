@@ -76,17 +76,17 @@ def run(args: argparse.Namespace) -> int:
         from core.runtime.make import fill_python_modules
 
         packages = asyncio.run(fill_python_modules(project.entry, **given))
-        sizes, told = _table_of(packages), "The packages are in python_modules. Deploy with: npx wrangler deploy"
+        sizes, message = _table_of(packages), "The packages are in python_modules. Deploy with: npx wrangler deploy"
     else:
         out = (args.out or project.folder / "dist").resolve()
         making = make_bundle(project.entry, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
         bundle = asyncio.run(making)
         packages, sizes = bundle.packages, size_report(bundle)
-        told = f"{start_report(bundle)}\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}"
+        message = f"{start_report(bundle)}\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}"
     print(sizes)
     if (problem := upload_problem(packages)) is not None:
         print(f"warning: {problem}.", file=sys.stderr)
-    print(f"\n{told}")
+    print(f"\n{message}")
     return 0
 
 

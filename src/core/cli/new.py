@@ -64,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     paint = Style(sys.stdout)
-    kept = args.git and _init_repository(folder)
-    print(f"Made {paint.bold(str(folder))} with {len(files)} files{', a git repository' if kept else ''}.\n")
+    is_repository = args.git and _init_repository(folder)
+    print(f"Made {paint.bold(str(folder))} with {len(files)} files{', a git repository' if is_repository else ''}.\n")
     for command, why in (
         (f"cd {shlex.quote(str(folder))}", ""),
         ("core dev", "serve it, with its explorer"),
@@ -165,15 +165,15 @@ def _templates(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _choose(text: str, bindings: frozenset[str]) -> str:
     """The lines that are there with these bindings."""
-    kept: list[str] = []
+    lines: list[str] = []
     conditions: list[bool] = []
     for line in text.splitlines(keepends=True):
         mark = re.fullmatch(r"#: (?:if (not )?(\w+)|(end))\n", line)
         if mark is None:
             if all(conditions):
-                kept.append(line)
+                lines.append(line)
         elif mark[3]:
             conditions.pop()
         else:
             conditions.append((mark[2] in bindings) != bool(mark[1]))
-    return "".join(kept)
+    return "".join(lines)

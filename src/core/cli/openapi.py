@@ -281,16 +281,16 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
             documents = [*map(as_document, documents)]
         changes = compare(*documents)
     except (AttributeError, KeyError, TypeError) as error:
-        told = f"{name} is not {_WHAT[kind]} in all of its parts ({error}). Write it anew: {command}"
-        raise DeveloperError(told) from error
+        problem = f"{name} is not {_WHAT[kind]} in all of its parts ({error}). Write it anew: {command}"
+        raise DeveloperError(problem) from error
     places = {(operation, status): (source, line) for (operation, status), (source, line) in outcome.places}
     breaking = [change for change in changes if change.level == "breaking"]
     for change in changes:
         print(f"{change.level}: {change}{_place(change, places)}{f'. {change.advice}' if change.advice else ''}")
     if not changes:
         print("Nothing changed for a client: other words.")
-    told = f"{len(breaking)} of {len(changes)} changes break a client. " if breaking else ""
-    print(f"{name} is not up to date. {told}Write it anew: {command}")
+    problem = f"{len(breaking)} of {len(changes)} changes break a client. " if breaking else ""
+    print(f"{name} is not up to date. {problem}Write it anew: {command}")
     return 1
 
 

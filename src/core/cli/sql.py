@@ -75,12 +75,12 @@ def read_file(file: str) -> tuple[str, str]:
         wanted = _statement_of(file)
         if wanted is not None:
             raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {quote(wanted)}") from None
-        told, fix = f"there is no file {file}", "Give the path of a file of SQL"
+        problem, fix = f"there is no file {file}", "Give the path of a file of SQL"
         if not isinstance(error, FileNotFoundError):
-            told = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+            problem = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
         elif not Path(file).suffix:
             fix = f"A statement is written with -c: core sql -c {quote(file)}"
-        raise UsageError(f"{told}. {fix}") from None
+        raise UsageError(f"{problem}. {fix}") from None
 
 
 def _statement_of(given: str) -> str | None:
@@ -122,13 +122,13 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     configuration = load(options.config, environment=options.environment)
     name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
-        kept, id = (
+        state, id = (
             WorkerdStore(configuration.directory / ".core" / "workerd"),
             d1_name(configuration.bindings[name].entry),
         )
-        if not kept.file("d1", id).is_file():
+        if not state.file("d1", id).is_file():
             raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
-        store: Store = kept
+        store: Store = state
         database: Any = EmbeddedD1Database(store, id)
     else:
         store, bindings = open_bindings(options.state_folder, configuration)

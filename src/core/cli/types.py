@@ -87,16 +87,16 @@ def _env(args: argparse.Namespace) -> int:
     from core.program.proof import find_env
 
     configurations = configurations_of(find_configuration(args.config), args.environment)
-    shapes = find_env(configurations, args.class_name, args.output)
-    if len(shapes) > 1:
-        files = ", ".join(sorted(shape.location.file for shape in shapes))
+    envs = find_env(configurations, args.class_name, args.output)
+    if len(envs) > 1:
+        files = ", ".join(sorted(env.location.file for env in envs))
         raise UsageError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
     if not args.class_name.isidentifier():
         raise UsageError(f"{args.class_name} cannot be the name of a class. Give another with --class")
-    if shapes:
-        file = Path(shapes[0].location.file)
+    if envs:
+        file = Path(envs[0].location.file)
         old, encode = _read(file)
-        new = update_env(old, shapes[0], configurations)
+        new = update_env(old, envs[0], configurations)
     else:
         # Beside the entry file, or beside the configuration.
         folder = (configurations[0].directory / (configurations[0].worker.main or "main.py")).parent

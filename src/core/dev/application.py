@@ -21,7 +21,7 @@ import attrs
 from core.app import App
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, current
-from core.dev.record import Recorder, Steps
+from core.dev.record import Recorder, TimedMiddleware
 from core.dev.terminal import Style
 from core.dev.watch import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
@@ -59,7 +59,7 @@ class DevApplication:
         if isinstance(app := self._app, App):
             self.inner = asgi(app, self._env, context=self.context)
             app.dispatcher.failures.on_failure = self._note
-            app.add_instrument(Steps(self.recorder))
+            app.add_instrument(TimedMiddleware(self.recorder))
             chains = [[step for step, _ in chain] for entry, chain in app._chains() if entry.method is not None]
             self._logs_itself = bool(chains) and all(
                 any(name_of(step) == "logger" and not is_plain(step) for step in chain) for chain in chains
@@ -203,14 +203,14 @@ class _Answer:
             return None
         self._held = None
         try:
-            told: Any = json.loads(body)
+            document: Any = json.loads(body)
         except ValueError:
-            told = None
-        whole = told  # not narrowed by what follows
-        if isinstance(told, dict):
+            document = None
+        whole = document  # not narrowed by what follows
+        if isinstance(document, dict):
             body[:] = json.dumps({"development": failure.as_json(), **whole}, ensure_ascii=False).encode()
-        kept = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
-        await self._pass({**start, "headers": [*kept, (b"content-length", b"%d" % len(body))]})
+        others = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
+        await self._pass({**start, "headers": [*others, (b"content-length", b"%d" % len(body))]})
         return {**message, "body": bytes(body)}
 
     async def explain(self, failure: Failure, status: int = 500, headers: Any = ()) -> None:
@@ -225,18 +225,18 @@ class _Answer:
             page = to_html(failure, exchange, in_explorer=outer.explorer is not None and outer.inner is not None)
             content, body = b"text/html; charset=utf-8", page.encode()
         else:
-            told = {"error": "Internal Server Error", "development": failure.as_json()}
-            content, body = b"application/json", json.dumps(told, ensure_ascii=False).encode()
+            document = {"error": "Internal Server Error", "development": failure.as_json()}
+            content, body = b"application/json", json.dumps(document, ensure_ascii=False).encode()
         replaced = (b"content-type", b"content-length", b"content-security-policy", b"content-encoding", b"etag")
-        kept = [(name, value) for name, value in headers if name not in replaced]
-        kept += [
+        others = [(name, value) for name, value in headers if name not in replaced]
+        others += [
             (b"content-type", content),
             (b"content-length", b"%d" % len(body)),
             (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
             (b"cache-control", b"no-store"),
         ]
         exchange.duration = self._outer.recorder.elapsed(exchange)
-        await self._pass({"type": "http.response.start", "status": status, "headers": kept})
+        await self._pass({"type": "http.response.start", "status": status, "headers": others})
         await self._pass({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
 
 

@@ -21,9 +21,9 @@ def to_html(found: Failure, exchange: Exchange | None = None, *, in_explorer: bo
         items = "".join(f"<li>{escape(problem)}</li>" for problem in found.problems)
         parts.append(f"<ol class=problems>{items}</ol>")
     if found.fix or found.page:
-        told = f"<p>{escape(found.fix)}</p>" if found.fix else ""
-        told += f"<p>Page: <code>{escape(found.page)}</code></p>" if found.page else ""
-        parts.append(f"<section class=fix><h2>How to fix</h2>{told}</section>")
+        shown = f"<p>{escape(found.fix)}</p>" if found.fix else ""
+        shown += f"<p>Page: <code>{escape(found.page)}</code></p>" if found.page else ""
+        parts.append(f"<section class=fix><h2>How to fix</h2>{shown}</section>")
     if found.causes:
         items = "".join(f"<li>{escape(cause)}</li>" for cause in found.causes)
         parts.append(f"<section><h2>Caused by</h2><ul>{items}</ul></section>")

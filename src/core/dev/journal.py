@@ -184,8 +184,8 @@ class States:
                 path = database if isinstance(database, Path) else database.path
                 version: tuple[object, ...]
                 if isinstance(database, Path):
-                    kept = database.stat()
-                    version = kept.st_mtime_ns, kept.st_size
+                    file_state = database.stat()
+                    version = file_state.st_mtime_ns, file_state.st_size
                 else:
                     connection = database.connection
                     numbers = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _VERSIONS)

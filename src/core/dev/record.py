@@ -248,7 +248,7 @@ def _shortened(text: str, most: int) -> str:
 # -- steps
 
 
-class Steps(Instrument):
+class TimedMiddleware(Instrument):
     """Records each middleware of a request, and its handler, in the exchange."""
 
     __slots__ = ("_recorder",)

@@ -67,8 +67,8 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
     except DeveloperError:
         raise
     except (Exception, SystemExit) as error:  # the application's own modules may raise anything
-        told = failure_of(error, options.root).as_text()
-        raise DeveloperError(f"the application cannot be loaded:\n{told}") from error
+        reason = failure_of(error, options.root).as_text()
+        raise DeveloperError(f"the application cannot be loaded:\n{reason}") from error
     logging.disable()
     sys.addaudithook(_stay_here)
     code = 0
@@ -80,7 +80,7 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
         try:
             # The application may log to the output, once for each replay.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                text, told = asyncio.run(_Recording(journal, options, configuration, app, found).text(path.stem))
+                text, summary = asyncio.run(_Recording(journal, options, configuration, app, found).text(path.stem))
         except (DeveloperError, sqlite3.Error, TimeoutError) as error:
             print(f"{found['method']} {found['path']}: no test of it: {error}", file=sys.stderr)
             code = 1
@@ -88,7 +88,7 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
         shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        print(f"{shown}: {told}")
+        print(f"{shown}: {summary}")
     return code
 
 
@@ -167,12 +167,12 @@ class _Recording:
         called = {call["binding"] for call in self._found["calls"]}
         states = self._journal.states
         for name, binding in self._configuration.bindings.items():
-            kept, files = name_in_store(binding), [f"{binding.kind}/{name_in_store(binding)}"]
+            stored_as, files = name_in_store(binding), [f"{binding.kind}/{name_in_store(binding)}"]
             if binding.kind == "durable_object":
-                kept = binding.entry.class_name
+                stored_as = binding.entry.class_name
                 seen = name in called or self._found["leftOut"]
-                files = states.files(number, f"durable_object/{kept}/") if seen and number is not None else []
-            if kept is None:
+                files = states.files(number, f"durable_object/{stored_as}/") if seen and number is not None else []
+            if stored_as is None:
                 continue
             for file in files:
                 connection = None if number is None else states.read(number, file)
@@ -186,9 +186,9 @@ class _Recording:
                 with contextlib.closing(connection):
                     place, beside = name, None
                     if binding.kind == "durable_object":
-                        place = place_of_object(name, kept, file.rpartition("/")[2], connection)
+                        place = place_of_object(name, stored_as, file.rpartition("/")[2], connection)
                     else:
-                        beside = store.files(binding.kind, kept)
+                        beside = store.files(binding.kind, stored_as)
                     state |= records_of(binding.kind, place, connection, beside, leave_out)
         for place, rows in state.items():
             state[place] = [row for row in rows if "." in place or row.get("expiration", self._time + 1) > self._time]
@@ -278,6 +278,6 @@ class _Recording:
                 return False
 
         order = sorted(range(len(parts)), key=lambda number: number not in first)
-        kept = await fewest(order, same, len(first))
+        fewer = await fewest(order, same, len(first))
         # A row may have been kept for one that refers to it, and that was then left out.
-        return made(await fewest(kept, same) if refused else kept)
+        return made(await fewest(fewer, same) if refused else fewer)

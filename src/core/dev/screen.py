@@ -41,8 +41,8 @@ def start_screen(
         if loaded.notices:
             lines += ["", *(f"  {style.yellow('!')} {notice}" for notice in loaded.notices)]
     if not explains:
-        told = "is reached from other machines, so there is no explorer and no error page. --explorer turns them on, behind a token"
-        lines += ["", f"  {style.yellow('!')} {options.host} {told}"]
+        reason = "is reached from other machines, so there is no explorer and no error page. --explorer turns them on, behind a token"
+        lines += ["", f"  {style.yellow('!')} {options.host} {reason}"]
     keys = "Ctrl-C stops" + (", and saving a file loads it again" if options.reload else "")
     lines += ["", style.dim(f"  {keys}"), ""]
     return lines

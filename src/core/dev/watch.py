@@ -122,7 +122,7 @@ class Unawaited:
     def __init__(self, root: Path, *, write: Callable[[str], None]) -> None:
         self._root = root
         self._write = write
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._before: Callable[..., Any] | None = None
 
     def start(self) -> None:
@@ -146,7 +146,7 @@ class Unawaited:
         error = exchange.error
         if error is not None and misses_await(error):
             codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
-            self._told |= {(code.co_filename, code.co_name) for code in codes}
+            self._reported |= {(code.co_filename, code.co_name) for code in codes}
             if isinstance(error, NothingSentError):
                 return
         for file, line, function in calls:
@@ -166,9 +166,9 @@ class Unawaited:
             if self._before is not None:
                 self._before(message, category, filename, lineno, file, line)
             return
-        steps = [(name, int(number), function) for name, number, function in _ORIGIN.findall(str(message))]
-        own = [step for step in steps if is_own(step[0], self._root)]
-        call = (own or steps or [(filename, lineno, "")])[-1]
+        frames = [(name, int(number), function) for name, number, function in _ORIGIN.findall(str(message))]
+        own = [frame for frame in frames if is_own(frame[0], self._root)]
+        call = (own or frames or [(filename, lineno, "")])[-1]
         exchange = current.get()
         if exchange is not None and exchange.kind == "request" and exchange.duration is None:
             exchange.unawaited.append(call)
@@ -176,7 +176,7 @@ class Unawaited:
             self._tell(*call)
 
     def _tell(self, file: str, line: int, function: str) -> None:
-        if (file, function) in self._told:
+        if (file, function) in self._reported:
             return
         text = linecache.getline(file, line).strip()
         self._write(

@@ -21,7 +21,7 @@ import attrs
 from core.dev.options import Options
 from core.dev.reload import changes_in
 from core.errors import DeveloperError
-from core.runtime.build_worker import kept_bytecode, prepare
+from core.runtime.build_worker import cached_bytecode, prepare
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
@@ -122,7 +122,7 @@ class _Dev:
         await check_compiled(collected, project.folder, tools)
         classes = {}
         plan = project.local_plan
-        bytecode = kept_bytecode(tools, collected.packaged)
+        bytecode = cached_bytecode(tools, collected.packaged)
         if plan.classes or not bytecode:
             # Which methods they have is only known once they are there.
             seen = await inspect(collected, project.entry, plan=plan, toolchain=tools)

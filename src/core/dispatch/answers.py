@@ -63,15 +63,15 @@ def answer_error(error: Exception, req: AnyRequest, res: Response, *, as_problem
     one called `type`, `title`, `detail` or `instance` replaces that member.
     """
     try:
-        told = _told(error, req)
-        body: Mapping[str, object] = told.body
-        bare: dict[str, object] = {"error": told.message}
+        answered = _for_client(error, req)
+        body: Mapping[str, object] = answered.body
+        bare: dict[str, object] = {"error": answered.message}
         if as_problem:
-            bare = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
-            if told.message != bare["title"]:
-                bare["detail"] = told.message
-            body = {**bare, **told.metadata, "status": told.status}
-        _send(told, body, bare, res)
+            bare = {"type": "about:blank", "title": phrase_of(answered.status), "status": answered.status}
+            if answered.message != bare["title"]:
+                bare["detail"] = answered.message
+            body = {**bare, **answered.metadata, "status": answered.status}
+        _send(answered, body, bare, res)
     except Exception:  # the error's own attributes and methods are the program's
         log.exception("the answer to an error of %s %s failed", req.method, req.path)
         res.discard()
@@ -87,7 +87,7 @@ def body_failed(error: Exception, req: AnyRequest) -> None:
     log_failure(error, "%s %s failed in the middle of its body", req.method, req.path)
 
 
-def _told(error: Exception, req: AnyRequest) -> CoreError:
+def _for_client(error: Exception, req: AnyRequest) -> CoreError:
     """An error as the client is told it. Nothing of an unexpected error reaches the client: it is logged."""
     if isinstance(error, CoreError):
         return error

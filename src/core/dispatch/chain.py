@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.errors import NextCalledTwiceError
-from core.handlers import Step, info_of, name_of
+from core.handlers import Before, info_of, name_of
 from core.http.paths import split_path
 from core.request import AnyRequest, Params
 from core.response import Response
@@ -27,26 +27,26 @@ Run = Callable[[Any, Response], Awaitable[object]]
 def build_chain(middleware: Sequence[Middleware[Any, Any]], end: Run) -> Run:
     """A chain that runs `middleware` in their order, and then `end`."""
     run = end
-    steps: list[Step] = []
+    functions: list[Before] = []
     for each in reversed(middleware):
         info = info_of(each)
         if info is not None and info.public:
             continue
         if info is not None and info.before is not None:
-            steps.insert(0, info.before)
+            functions.insert(0, info.before)
         else:
-            run, steps = _run_middleware(each, _run_steps(steps, run)), []
-    return _run_steps(steps, run)
+            run, functions = _run_middleware(each, _run_before(functions, run)), []
+    return _run_before(functions, run)
 
 
-def _run_steps(steps: Sequence[Step], follow: Run) -> Run:
+def _run_before(functions: Sequence[Before], follow: Run) -> Run:
     """Run steps that need no `next`, and then `follow`, unless one of them answers instead."""
-    if not steps:
+    if not functions:
         return follow
 
     def run(req: AnyRequest, res: Response) -> Awaitable[object]:
-        for step in steps:
-            instead = step(req, res)
+        for function in functions:
+            instead = function(req, res)
             if instead is not None:
                 return instead
         return follow(req, res)

@@ -105,10 +105,10 @@ class Dispatcher:
         """The error of a chain that ended without an answer; `returned` is its value."""
         from core.explain.unanswered import nothing_sent
 
-        route, steps = self.finder.route_of(req.method, req.path)
+        route, middleware = self.finder.route_of(req.method, req.path)
         if route is None:
-            return nothing_sent(f"{req.method} {req.path}", self.not_found, steps, returned)
-        return nothing_sent(route.label, route.handler, steps, returned)
+            return nothing_sent(f"{req.method} {req.path}", self.not_found, middleware, returned)
+        return nothing_sent(route.label, route.handler, middleware, returned)
 
     # -- answering a path without a route
 

@@ -33,7 +33,7 @@ class Exchange:
         self._body = body
         self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
         self._closed = asyncio.Event()
-        self._told = False  # whether the end of the application was waited for by who reads its answer
+        self._reported = False  # whether the end of the application was waited for by who reads its answer
         self._gone: BodyEndedError | None = None
 
     async def wait_for(self, serving: asyncio.Future[None]) -> None:
@@ -41,7 +41,7 @@ class Exchange:
         await asyncio.wait((serving,))
         error = None if serving.cancelled() else serving.exception()
         # What it raises on a disconnect is how it ends: ASGI frameworks have an exception of their own for that.
-        if error is not None and not self._told and self._gone is None:
+        if error is not None and not self._reported and self._gone is None:
             log.error("a mounted ASGI application failed behind its answer", exc_info=error)
 
     async def serve(self, target: AsgiApp, scope: Message) -> None:
@@ -119,7 +119,7 @@ class Exchange:
 
     async def _end_of(self, serving: asyncio.Future[None]) -> None:
         """Raise the error that ended the application before its answer, if one did."""
-        self._told = True
+        self._reported = True
         if self._gone is not None:
             await asyncio.wait((serving,))
             raise self._gone
@@ -194,7 +194,7 @@ class Session(Exchange):
             if not self._closed.is_set():
                 await writing  # the last message of the application
             self.close()
-            self._told = True
+            self._reported = True
             await serving  # raises the error that ended the session
         except GoneError:
             pass

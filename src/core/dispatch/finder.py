@@ -96,7 +96,7 @@ class Finder:
             segments.pop()  # a trailing slash is ignored
             route = table.find(segments)
         else:
-            route = table.static.get(path) or table.find_among_shapes(segments)
+            route = table.static.get(path) or table.find_in_groups(segments)
         if route is None:
             return self._missing_chain(segments), NO_PARAMS, path
         params: Params[Any] = NO_PARAMS
@@ -112,8 +112,8 @@ class Finder:
         except ValueError:
             segments = [""]
         route = (self.tables.get(method) or self.tables[ALL]).find(segments)
-        steps = [scope.value for scope in self._scopes.covering(segments, _LAST if route is None else route.order)]
-        return route, steps if route is None else [*steps, *route.middleware]
+        middleware = [scope.value for scope in self._scopes.covering(segments, _LAST if route is None else route.order)]
+        return route, middleware if route is None else [*middleware, *route.middleware]
 
     def allowed_methods(self, path: str) -> list[str]:
         """The methods that a path has routes for, in order of registration. A route for all methods names none."""
@@ -141,16 +141,16 @@ class Finder:
             return self._missing
         return self._scoped_chain(self._chains, segments)
 
-    def _scoped_chain(self, kept: dict[tuple[int, ...], Run], segments: list[str], route: Route | None = None) -> Run:
-        """The chain behind the middleware that covers a path, of those that are `kept` for each set of it."""
+    def _scoped_chain(self, chains: dict[tuple[int, ...], Run], segments: list[str], route: Route | None = None) -> Run:
+        """The chain behind the middleware that covers a path, of those that are `chains` for each set of it."""
         scopes = self._scopes.covering(segments, _LAST if route is None else route.order)
         key = tuple(scope.order for scope in scopes)
-        chain = kept.get(key)
+        chain = chains.get(key)
         if chain is None:
             chain = build_scoped(scopes, self._end) if route is None else self._build_whole(scopes, route)
             chain = self._instrumented(chain, route)
-            if len(kept) < _KEPT_CHAINS:
-                kept[key] = chain
+            if len(chains) < _KEPT_CHAINS:
+                chains[key] = chain
         return chain
 
     # -- building chains
@@ -234,17 +234,19 @@ class Finder:
         get_methods = ("GET", "HEAD") if any(route.method == "HEAD" for route in loaded) else ("GET",)
         for order, given in enumerate(loaded):
             location = given.pattern.text if given.method is None else given.label
-            placed = [_place(middleware, location, counts) for middleware in given.middleware]
+            middleware_here = [_place(middleware, location, counts) for middleware in given.middleware]
             for instrument in self.instruments:
-                placed = [instrument.middleware(middleware) for middleware in placed]
+                middleware_here = [instrument.middleware(middleware) for middleware in middleware_here]
             if given.method is None:
                 scoped = scoped or bool(given.pattern.parts)
                 if given.errors:
                     errors[order] = given.errors
-                for middleware in placed:
+                for middleware in middleware_here:
                     scopes.add(order, given.pattern, middleware)
                 continue
-            routes = [Route(given.method, own, placed, given.handler, given.errors) for own in given.pattern.variants]
+            routes = [
+                Route(given.method, own, middleware_here, given.handler, given.errors) for own in given.pattern.variants
+            ]
             for route in routes:
                 route.index(order)
             methods: Iterable[str]
@@ -284,7 +286,7 @@ def build_scoped(scopes: Covering, end: Run, route: Route | None = None) -> Run:
 def _place(middleware: Middleware[Any, Any], location: str, counts: dict[tuple[str, str], int]) -> Middleware[Any, Any]:
     """The middleware for one location, which `counts` numbers among others of its name there."""
     info = info_of(middleware)
-    if info is None or info.placed is None:
+    if info is None or info.for_location is None:
         return middleware
     number = counts[location, info.name] = counts.get((location, info.name), 0) + 1
-    return info.placed(location, number)
+    return info.for_location(location, number)

@@ -84,11 +84,11 @@ def turned(name: str, names: Sequence[str]) -> str | None:
 
 def third_argument(name: str, third: str, *, in_path: bool) -> str:
     """A handler that takes a parameter of its path, or a body, where a middleware takes `next`."""
-    told = f"{name} takes `{third}` as its third argument, which is `next`"
+    problem = f"{name} takes `{third}` as its third argument, which is `next`"
     if in_path:
-        return f'{told}. Read it from the path: `async def {name}(req, res)` and `req.params["{third}"]`'
+        return f'{problem}. Read it from the path: `async def {name}(req, res)` and `req.params["{third}"]`'
     return (
-        f"{told}. Read values in the handler: `async def {name}(req, res)`, and `await req.json(T)` for the body, "
+        f"{problem}. Read values in the handler: `async def {name}(req, res)`, and `await req.json(T)` for the body, "
         "`req.query.parse(T)` for the query"
     )
 

@@ -20,6 +20,7 @@ import typing_extensions
 from core.env import Bindings
 from core.errors import BindingError, DeveloperError, MissingExtraError
 from core.explain.misuse import (
+    as_sentence,
     fix_for_attribute,
     fix_for_call,
     fix_for_name,
@@ -29,7 +30,6 @@ from core.explain.misuse import (
     known_as,
     line_of,
     snake,
-    told,
 )
 from core.explain.names import IN_WORKERD, MODULE, MODULES, NAMES, WORKERD
 from core.explain.pages import AWAIT, page_of
@@ -101,7 +101,7 @@ def _explain(error: BaseException, text: str) -> str | None:
         case SyntaxError():
             return f"{fix_for_syntax(text) or 'Correct the line: Python cannot read the file'}."
         case NameError(name=str(name)) if name in MODULE:
-            return told(MODULE[name])
+            return as_sentence(MODULE[name])
         case ModuleNotFoundError() if error.name is not None:
             return _explain_module(error.name)
         case ImportError() | AttributeError() if "(most likely due to a circular import)" in text:
@@ -154,7 +154,7 @@ def _last_sentence(text: str) -> str:
 def _explain_module(name: str) -> str:
     parent, _, last = name.rpartition(".")
     if parent == "core" and last in MODULES:
-        return told(MODULES[last])
+        return as_sentence(MODULES[last])
     if parent in sys.modules:
         return f"Correct the import: `{parent}` is there, and has no module `{last}`."
     if name.partition(".")[0] in WORKERD:

@@ -83,7 +83,7 @@ class Failure:
         if not self.own and not self.problems and self.fix is None:
             lines += [f"  {frame.file}:{frame.line} {frame.function}" for frame in self.frames[:_MOST]]
         lines += [f"  caused by {cause}" for cause in self.causes]
-        if self.fix and not any(self.fix.rstrip(".") in told for told in (self.message, *self.problems)):
+        if self.fix and not any(self.fix.rstrip(".") in text for text in (self.message, *self.problems)):
             lines.append(f"  {paint('How to fix:', 'bold')} {self.fix}")
         if self.page:
             lines.append(f"  {paint('Page:', 'bold')} {self.page}")

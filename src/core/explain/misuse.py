@@ -64,7 +64,7 @@ _PUBLIC: Final = ("", "errors", "http", "bindings", "middleware", "testing", "ho
 """The folders with the modules that programs import from. The first is that of the files that have none."""
 
 
-def told(fix: str) -> str:
+def as_sentence(fix: str) -> str:
     """An entry of `NAMES` as a sentence."""
     return fix if fix[:1].isupper() else f"In core this is {fix}."
 
@@ -99,13 +99,13 @@ def fix_for_attribute(given: object, name: str) -> str | None:
     owner = given.__class__
     found = known_as(owner, name)
     if found is not None:
-        return told(found)
+        return as_sentence(found)
     if isinstance(given, ModuleType):  # `from core import request`, as in Flask
         of_module = {"core.request": "Request", "core.response": "Response", "core.app": "Router"}.get(
             given.__name__, ""
         )
         fix = NAMES.get(of_module, {}).get(name)
-        return None if fix is None else told(fix)
+        return None if fix is None else as_sentence(fix)
     kinds = {key for base in owner.__mro__ for key in keys_of(base)}
     if "Params" in kinds:
         return f'Parameters are a mapping: `req.params["{name}"]`.'
@@ -148,7 +148,7 @@ def fix_for_operation(error: BaseException) -> str | None:
             if (fix := known_as(cls, operation if named is None else f"{named}{operation}")) is not None
         }
         if len(fixes) == 1:
-            return told(*fixes)
+            return as_sentence(*fixes)
         return _fix_for_callable(owners[0], operation, error)
     return None
 
@@ -187,11 +187,13 @@ def fix_for_call(error: BaseException) -> str | None:
     if owner is None:
         function = next(iter(_meant(name, error, FunctionType)), None)
         fix = None if function is None else next((NAMES[name][key] for key in keys if key in NAMES.get(name, {})), None)
-        return told(fix) if fix is not None else None if function is None else _by_signature(name, function, found)
+        return (
+            as_sentence(fix) if fix is not None else None if function is None else _by_signature(name, function, found)
+        )
     for cls in _meant(owner, error, type):
         fix = next((fix for key in keys if (fix := known_as(cls, f"{name}{key}")) is not None), None)
         if fix is not None:
-            return told(fix)
+            return as_sentence(fix)
         if callable(function := getattr(cls, name, None)):
             return _by_signature(owner if name == "__init__" else name, function, found)
     return None
@@ -274,8 +276,8 @@ def frame_of(error: BaseException) -> FrameType | None:
 
 def line_of(error: BaseException) -> str:
     """The source line that raised an error, or an empty string."""
-    steps = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
-    return "".join(linecache.getline(frame.f_code.co_filename, line) for frame, line in steps)
+    frames = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
+    return "".join(linecache.getline(frame.f_code.co_filename, line) for frame, line in frames)
 
 
 def _named(frame: FrameType, name: str) -> object:

@@ -58,19 +58,19 @@ def nothing_sent(
         error.unawaited = inspect.isawaitable(returned)
         return error
     for timed in middleware:
-        step = inspect.unwrap(cast("Callable[..., object]", timed))  # an instrument may stand around it
-        if info_of(step) is not None or (source := _source(step)) is None:
+        function = inspect.unwrap(cast("Callable[..., object]", timed))  # an instrument may stand around it
+        if info_of(function) is not None or (source := _source(function)) is None:
             continue
         follow = _parameter(source, 2)
         called, awaited = _calls(source, follow)
         if called and not awaited:
             problem = f"calls {follow}() without awaiting it"
-            error = _blame(label, step, problem, f"Write `await {follow}()`", role="middleware")
+            error = _blame(label, function, problem, f"Write `await {follow}()`", role="middleware")
             error.unawaited = True
             return error
         if not called and not _calls(source, _parameter(source, 1))[0]:
             fix = f"Write `await {follow}()` to go on, or send on `res` to answer"
-            return _blame(label, step, f"neither sends nor calls {follow}()", fix, role="middleware")
+            return _blame(label, function, f"neither sends nor calls {follow}()", fix, role="middleware")
     if handler is not None:
         source = _source(handler)
         if source is not None and (value := _returned(source)) is not None:
@@ -84,10 +84,10 @@ def nothing_sent(
     )
 
 
-def _blame(label: str, step: object, problem: str, fix: str, *, role: str = "handler") -> NothingSentError:
-    location = location_of(step)
+def _blame(label: str, function: object, problem: str, fix: str, *, role: str = "handler") -> NothingSentError:
+    location = location_of(function)
     where = "" if location is None else f" ({shown(location[0], None)}:{location[1]})"
-    error = NothingSentError(f"{label}: the {role} {name_of(step)}{where} {problem}. {fix}")
+    error = NothingSentError(f"{label}: the {role} {name_of(function)}{where} {problem}. {fix}")
     error.location = location
     return error
 

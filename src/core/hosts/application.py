@@ -29,14 +29,14 @@ def find_app(module: ModuleType, attribute: str = "app", config: str = "") -> Ap
         cls, wanted = type(app).__name__, "an App"
         if cls == "App":
             cls, wanted = f"{type(app).__module__}.App", "an App of core"
-        told = f"`{attribute}` is {with_article(cls)}, not {wanted}. Write `{attribute} = create_app(Env)`"
+        problem = f"`{attribute}` is {with_article(cls)}, not {wanted}. Write `{attribute} = create_app(Env)`"
     elif others:
         made = others[0]
-        told = f"there is no `{attribute}`, but an App named {made}. Write [core] app = "
-        told += f'"{module.__name__}:{made}" in {os.path.basename(config) or "the configuration"}'
+        problem = f"there is no `{attribute}`, but an App named {made}. Write [core] app = "
+        problem += f'"{module.__name__}:{made}" in {os.path.basename(config) or "the configuration"}'
     else:
-        told = f"there is no `{attribute}`. Write `{attribute} = create_app(Env)`"
-    error = DeveloperError(f"{file}: {told}")
+        problem = f"there is no `{attribute}`. Write `{attribute} = create_app(Env)`"
+    error = DeveloperError(f"{file}: {problem}")
     if os.path.isfile(path):
         with open(path, encoding="utf-8", errors="replace") as source:
             begun = (number for number, line in enumerate(source, 1) if re.match(rf"{made}\s*[:=]", line))

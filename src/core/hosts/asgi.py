@@ -22,7 +22,7 @@ from core.context import EdgeMetadata, ExecutionContext
 from core.dispatch.answers import body_failed
 from core.dispatch.finder import NO_CHAINS
 from core.errors import CLIENT_GONE, NULL_BODY_STATUSES, CoreError
-from core.hosts.process import FAILED, TOLD, BackgroundContext, trace_where_asked
+from core.hosts.process import FAILED, STATUS_SENT, BackgroundContext, trace_where_asked
 from core.http.framing import has_no_length
 from core.http.header_block import HeaderBlock
 from core.http.headers import check_name
@@ -159,7 +159,7 @@ class AsgiRequest(OpenRequest):
     def _body_ended(self) -> Exception:
         from core.errors.body import BodyEndedError
 
-        return BodyEndedError(self._scope.get(TOLD, CLIENT_GONE))
+        return BodyEndedError(self._scope.get(STATUS_SENT, CLIENT_GONE))
 
     async def is_disconnected(self) -> bool:
         """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
@@ -349,9 +349,9 @@ def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
         return _FULL[name], value.encode("latin-1")
     pair = (name.encode("latin-1"), value.encode("latin-1"))
     if len(_KEPT) < 256 and len(value) < 1024:
-        kept = _KEPT[name] = _KEPT.get(name, 0) + 1
+        count = _KEPT[name] = _KEPT.get(name, 0) + 1
         _PAIRS[item] = pair
-        if kept == _KEPT_MOST:
+        if count == _KEPT_MOST:
             _FULL[name] = pair[0]
     return pair
 

@@ -12,7 +12,7 @@ import attrs
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
 
 from core.errors import CLIENT_GONE
-from core.hosts.process import FAILED, TOLD, UNAVAILABLE
+from core.hosts.process import FAILED, STATUS_SENT, UNAVAILABLE
 
 _FAILED_HEADERS: Final = (
     (b"content-type", b"text/plain; charset=utf-8"),
@@ -174,12 +174,12 @@ class Exchange:
         if self.scope["http_version"] != "1.0":
             if self._left is None:
                 lines.append(b"transfer-encoding: chunked\r\n")
-            kept = b"\r\n"
+            ending = b"\r\n"
         else:
             # Which has no chunks, and closes a connection of which nothing is said (RFC 9112, appendix C.2.2).
             self.keep_alive = self.keep_alive and self._left is not None
-            kept = b"connection: keep-alive\r\n\r\n"
-        lines.append(kept if self.keep_alive else b"connection: close\r\n\r\n")
+            ending = b"connection: keep-alive\r\n\r\n"
+        lines.append(ending if self.keep_alive else b"connection: close\r\n\r\n")
         return b"".join(lines)
 
     def is_stream(self) -> bool:
@@ -191,9 +191,9 @@ class Exchange:
         headers = self.start.get("headers", ()) if self.is_stream() else ()
         return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
-    def cut(self, told: int = CLIENT_GONE) -> None:
-        """Tell the application that its client is gone, or was `told` a status by this server."""
-        self.scope.setdefault(TOLD, told)
+    def cut(self, status: int = CLIENT_GONE) -> None:
+        """Tell the application that its client is gone, or which `status` this server answered."""
+        self.scope.setdefault(STATUS_SENT, status)
         self.gone = True
         self.tell()
 

@@ -24,8 +24,8 @@ def requests_in_flight(loop: asyncio.AbstractEventLoop, running: Sequence[FrameT
 
     Each has its method, path, route, id and age, and the innermost calls of the application at last.
     """
-    found = [told for task in asyncio.all_tasks(loop) if (told := _told([*_waiting(task.get_coro())], "waits"))]
-    if busy := _told(running, "runs"):
+    found = [shown for task in asyncio.all_tasks(loop) if (shown := _shown([*_waiting(task.get_coro())], "waits"))]
+    if busy := _shown(running, "runs"):
         found.append(busy)
     return "\n".join([f"{len(found)} {'request' if len(found) == 1 else 'requests'} in flight", *found])
 
@@ -36,7 +36,7 @@ def calls_of(frames: Sequence[FrameType]) -> str:
     return "".join(lines).rstrip("\n")
 
 
-def _told(frames: Sequence[FrameType], how: str) -> str | None:
+def _shown(frames: Sequence[FrameType], how: str) -> str | None:
     """The title and calls of the request that frames belong to; None where they belong to none."""
     at = [index for index, frame in enumerate(frames) if _answers(frame)]
     if not at:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from core.app import App
     from core.spans import Tracer
 
-TOLD: Final = "core.told"
+STATUS_SENT: Final = "core.status"
 """The key of a scope that has the status which the server itself answered a body with that breaks off."""
 
 FAILED: Final = "core.failed"

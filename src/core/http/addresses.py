@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 
-def one_address(told: str | None) -> str | None:
+def one_address(text: str | None) -> str | None:
     """The address of a client, where the proxy in front says exactly one."""
     from ipaddress import ip_address
 
     try:
-        return None if told is None else str(ip_address(told.strip()))
+        return None if text is None else str(ip_address(text.strip()))
     except ValueError:
         return None
 

@@ -103,7 +103,7 @@ class Driven:
         try:
             source = aiter(self._source)
             try:
-                await self._steps(source)
+                await self._iterate(source)
             finally:
                 await close(source)
         except (Exception, asyncio.CancelledError) as failure:  # it is for who asks for the next piece
@@ -112,7 +112,7 @@ class Driven:
             self._over = True
             self._tell()
 
-    async def _steps(self, source: AsyncIterator[object]) -> None:
+    async def _iterate(self, source: AsyncIterator[object]) -> None:
         loop = asyncio.get_running_loop()
         step = anext(source)
         while True:

@@ -124,7 +124,7 @@ def _representation(file: IO[bytes]) -> Representation:
     return Representation(f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"', stat.st_mtime, stat.st_size)
 
 
-def narrow(file: File, whole: object, res: Any, req: Any, *_: object) -> None:
+def apply_conditions(file: File, whole: object, res: Any, req: Any, *_: object) -> None:
     """A hook of `res`: turn all of `file` into the answer that the conditions and the range of the request ask for.
 
     `whole` is the body that was sent: a part is cut of no other, such as one that a middleware has compressed.

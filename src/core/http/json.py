@@ -135,14 +135,14 @@ def _decimal(value: Any) -> str:
     return str(value)
 
 
-def _kept_encoder() -> Callable[[object, int], Sequence[str]]:
+def _encoder() -> Callable[[object, int], Sequence[str]]:
     # The standard library builds this object anew for every document, which costs more than the document.
     try:
         from _json import encode_basestring, make_encoder
 
-        kept: Callable[[object, int], Sequence[str]]
-        kept = make_encoder(None, _convert, encode_basestring, None, ":", ",", False, False, False)
-        kept([{"probe": 1.5}], 0)
+        encode: Callable[[object, int], Sequence[str]]
+        encode = make_encoder(None, _convert, encode_basestring, None, ":", ",", False, False, False)
+        encode([{"probe": 1.5}], 0)
     except (ImportError, TypeError):  # no accelerator, or another signature in some later Python
         import json
 
@@ -150,12 +150,12 @@ def _kept_encoder() -> Callable[[object, int], Sequence[str]]:
             ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_convert
         )
         return lambda value, _indent: [*plain.iterencode(value)]
-    return kept
+    return encode
 
 
 def _checked_encoder() -> Callable[[object, int], Sequence[str]]:
     # Elsewhere the accelerator notices by itself how deep it is, long before it is too late.
-    encode = _kept_encoder()
+    encode = _encoder()
     if sys.platform == "emscripten":
 
         def checked(value: object, indent: int) -> Sequence[str]:
@@ -205,8 +205,8 @@ def parse_float(text: str) -> float:
     return value
 
 
-def _kept_scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], tuple[Any, int]]:
-    kept: Callable[[str, int], tuple[object, int]]
+def _scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], tuple[Any, int]]:
+    scan: Callable[[str, int], tuple[object, int]]
     # The attributes of a JSONDecoder that the accelerator reads.
     none: dict[str, Any] = dict.fromkeys(["object_hook", "object_pairs_hook"])
     numbers = {"parse_float": parse_float, "parse_int": int, "parse_constant": _refuse_constant}
@@ -214,11 +214,11 @@ def _kept_scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], t
     try:
         from _json import make_scanner
 
-        kept = make_scanner(reading)
-        kept("[1.5]", 0)
+        scan = make_scanner(reading)
+        scan("[1.5]", 0)
     except (ImportError, AttributeError, TypeError):  # no accelerator, or one that asks for more in some later Python
-        kept = _decoder(parse_float).scan_once
-    return kept
+        scan = _decoder(parse_float).scan_once
+    return scan
 
 
 def _decoder(parse_float: Callable[[str], float]) -> Any:
@@ -227,8 +227,8 @@ def _decoder(parse_float: Callable[[str], float]) -> Any:
     return json.JSONDecoder(parse_constant=_refuse_constant, parse_float=parse_float)
 
 
-_scan = _kept_scanner(parse_float)
-_scan_finite = _kept_scanner(float)  # makes an infinity of what is too large, and is quicker, since it calls nothing
+_scan = _scanner(parse_float)
+_scan_finite = _scanner(float)  # makes an infinity of what is too large, and is quicker, since it calls nothing
 
 
 # Documents longer than this take msgspec, where it is installed, a fraction of the time.
@@ -319,11 +319,11 @@ def _is_deep(text: str, most: int) -> bool:
         return False
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
-    kept = _reduced(text, _FOLD, _NEITHER)
-    brackets = kept.translate(None, b'"')
+    structure = _reduced(text, _FOLD, _NEITHER)
+    brackets = structure.translate(None, b'"')
     # A string without a bracket in it is two quotes side by side.
-    if kept.count(b'""') * 2 < len(kept) - len(brackets):
-        brackets = b"".join(kept.replace(b'""', b"").split(b'"')[::2])
+    if structure.count(b'""') * 2 < len(structure) - len(brackets):
+        brackets = b"".join(structure.replace(b'""', b"").split(b'"')[::2])
     depth, size = 0, most + most // 2
     for at in range(0, len(brackets), size):
         block = brackets[at : at + size]

@@ -45,21 +45,21 @@ def join_segments(segments: list[str]) -> str:
     """A path of segments that are not encoded yet, or not as the standard has it: dot segments resolved."""
     from core.http.escapes import percent_encode  # nearly every path is canonical, and needs none
 
-    kept: list[str] = []
+    result: list[str] = []
     last = len(segments) - 1
     for place, segment in enumerate(segments):
         dots = segment.replace("%2e", ".").replace("%2E", ".") if "%" in segment else segment
         if dots == "..":
-            if kept:
-                kept.pop()
+            if result:
+                result.pop()
             if place == last:
-                kept.append("")
+                result.append("")
         elif dots == ".":
             if place == last:
-                kept.append("")
+                result.append("")
         else:
-            kept.append(percent_encode(_IN_PATH, segment) if segment.strip(CANONICAL) else segment)
-    return "/" + "/".join(kept)
+            result.append(percent_encode(_IN_PATH, segment) if segment.strip(CANONICAL) else segment)
+    return "/" + "/".join(result)
 
 
 def split_path(path: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ log: logging.Logger = logging.getLogger("core")
 
 STATE = "core.mcp"
 """The key of a request's state that has its `Call`."""
-_TOLD = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+_NOTIFIES = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
 _MOST_URIS = 100
 _SECONDS = 1.0
 """The time in which a tool is answered with JSON alone."""
@@ -173,15 +173,15 @@ class Answers:
         except CoreError:
             raise
         except Exception as error:
-            told = error
-            if not isinstance(told, ProtocolError):
-                told = ProtocolError(messages.INTERNAL_ERROR, "Internal error")
+            problem = error
+            if not isinstance(problem, ProtocolError):
+                problem = ProtocolError(messages.INTERNAL_ERROR, "Internal error")
                 on_failure = self.app.dispatcher.failures.on_failure
                 if on_failure is not None:
                     on_failure(error)
                 log.exception("%s of MCP(%r) failed", call.method, self.server.name)
             # Of earlier revisions, clients take every other status than 200 for a broken transport.
-            return (told.status if call.stateless else 200), told.body(call.id)
+            return (problem.status if call.stateless else 200), problem.body(call.id)
         if call.stateless:
             meta = {messages.SERVER_KEY: self.info, **result.get("_meta", {})}
             result = {"resultType": "complete", **result, "_meta": meta}
@@ -191,7 +191,7 @@ class Answers:
         match call.method:
             case "server/discover" if call.stateless:
                 found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
-                return self._kept(call, found | self.instructions, private=False)
+                return self._cacheable(call, found | self.instructions, private=False)
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
@@ -223,7 +223,7 @@ class Answers:
                 return self._list(call, "resourceTemplates", shown)
             case "resources/read" if self.resources:
                 contents, resource = await self._read_resource(req, call.param("uri", str))
-                return self._kept(call, contents, private=True, ttl=resource.ttl)
+                return self._cacheable(call, contents, private=True, ttl=resource.ttl)
             case "subscriptions/listen" if call.stateless and self.subscriptions is not None:
                 return await self._listen(req, call)
             case "completion/complete" if self.prompts or self.resources:
@@ -234,10 +234,10 @@ class Answers:
     def _capabilities(self, call: Call) -> JsonObject:
         found = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
         found["completions"] = self.prompts or self.resources
-        told = {} if self.subscriptions is None or not call.stateless else _TOLD
-        return {name: told.get(name, {}) for name, registered in found.items() if registered}
+        notified = {} if self.subscriptions is None or not call.stateless else _NOTIFIES
+        return {name: notified.get(name, {}) for name, registered in found.items() if registered}
 
-    def _kept(self, call: Call, result: JsonObject, *, private: bool, ttl: float | None = None) -> JsonObject:
+    def _cacheable(self, call: Call, result: JsonObject, *, private: bool, ttl: float | None = None) -> JsonObject:
         """A result, with how long clients may keep it; earlier revisions do not say that."""
         if not call.stateless:
             return result
@@ -249,7 +249,7 @@ class Answers:
             raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
         # Two callers may see different lists.
         is_private = self.private or any(tool.is_guarded for tool in self.tools.values())
-        return self._kept(call, {name: items}, private=is_private)
+        return self._cacheable(call, {name: items}, private=is_private)
 
     async def _call_tool(self, req: AnyRequest, call: Call) -> JsonObject:
         name, given = call.param("name", str), call.param("arguments", dict, {})
@@ -261,7 +261,7 @@ class Answers:
         try:
             value = await tool.run(req, given)
         except (CoreError, ToolError) as error:
-            return {"content": [block_of(_told(error))], "isError": True}
+            return {"content": [block_of(_message_of(error))], "isError": True}
         if tool.output is None:
             return {"content": contents_of(value), "isError": False}
         data = {"result": value} if tool.wrapped else value
@@ -297,7 +297,7 @@ class Answers:
             except (CoreError, ToolError) as error:
                 if isinstance(error, CoreError) and error.status == 404:
                     break
-                raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
+                raise ProtocolError(messages.INVALID_PARAMS, _message_of(error)) from error
             kind = resource.mime_type
             if not isinstance(value, str | bytes):
                 value, kind = json.dumps(value), kind or "application/json"
@@ -349,10 +349,10 @@ async def _refusing(work: Awaitable[T]) -> T:
     try:
         return await work
     except (CoreError, ToolError) as error:
-        raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
+        raise ProtocolError(messages.INVALID_PARAMS, _message_of(error)) from error
 
 
-def _told(error: CoreError | ToolError) -> str:
+def _message_of(error: CoreError | ToolError) -> str:
     """What a client reads of a refusal. Raises RuntimeError for a CoreError that is none."""
     if isinstance(error, ToolError):
         return str(error)

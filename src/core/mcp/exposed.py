@@ -139,20 +139,18 @@ class Exposed(Tool):
             return
 
     def _request(self, req: AnyRequest, arguments: Mapping[str, object]) -> Request[Any, Any, Any]:
-        placed: dict[str, JsonObject] = {"params": {}, "query": {}, "body": {}}
+        parts: dict[str, JsonObject] = {"params": {}, "query": {}, "body": {}}
         for key, value in arguments.items():
-            placed[self._places[key]][key] = value
+            parts[self._places[key]][key] = value
         path = self._route.pattern.text
         if arguments:
             try:
-                path = self._app.url_for(
-                    self.function, **{key: text_of(each) for key, each in placed["params"].items()}
-                )
+                path = self._app.url_for(self.function, **{key: text_of(each) for key, each in parts["params"].items()})
             except PathError:
                 raise ToolError(f"{path} does not match these values") from None
         pairs = [
             (key, text_of(each))
-            for key, value in placed["query"].items()
+            for key, value in parts["query"].items()
             if value is not None
             for each in (value if is_array(value) else [value])
         ]
@@ -163,7 +161,7 @@ class Exposed(Tool):
                 del headers[name]
         content: dict[str, Any] = {}
         if self.sends_body:
-            content["json"] = placed["body"] if self._key is None else {self._key: placed["body"]}
+            content["json"] = parts["body"] if self._key is None else {self._key: parts["body"]}
         message = http.Request(url, method=self.method, headers=headers, **content)
         inner: Request[Any, Any, Any] = Request(message, req.env, req.ctx)
         inner._app = self._app

@@ -305,15 +305,15 @@ class Resource(Registered):
 def _object(properties: dict[str, Schema], required: list[str]) -> Schema:
     """An object of these properties, whose classes move to its own `$defs`."""
     classes: dict[str, Schema] = {}
-    kept: dict[str, Schema] = {}
+    inner: dict[str, Schema] = {}
     for name, schema in properties.items():
         for each, own in schema.get("$defs", {}).items():
             if classes.setdefault(each, own) != own:
                 raise RegistrationError(
                     f"{name} has another {each} than a parameter before it. Rename one of the classes"
                 )
-        kept[name] = {key: value for key, value in schema.items() if key != "$defs"}
-    whole: Schema = {"type": "object", "properties": kept, **present(required=required or None)}
+        inner[name] = {key: value for key, value in schema.items() if key != "$defs"}
+    whole: Schema = {"type": "object", "properties": inner, **present(required=required or None)}
     return {**whole, "$defs": classes} if classes else whole
 
 

@@ -133,16 +133,16 @@ class _KVCache:
         text = await kv.get(f"cache|{options.digest(key)}")
         if text is None:
             return None
-        kept: dict[str, Any] = json.loads(text)
-        kept |= {"body": b64decode(kept["body"]), "vary": tuple(kept["vary"])}
-        return Cached(**kept)
+        fields: dict[str, Any] = json.loads(text)
+        fields |= {"body": b64decode(fields["body"]), "vary": tuple(fields["vary"])}
+        return Cached(**fields)
 
     async def put(self, key: str, value: Cached, req: Any, /) -> None:
         kv: KVNamespace = options.resolve("cache", self._binding, req)
-        kept = {**attrs.asdict(value), "body": b64encode(value.body).decode()}
+        fields = {**attrs.asdict(value), "body": b64encode(value.body).decode()}
         # KV refuses a shorter life than 60 seconds; `expires` inside says when it really is over.
         ttl = max(60, int(value.expires - value.stored) + 1)
-        await kv.put(f"cache|{options.digest(key)}", json.dumps(kept), expiration_ttl=ttl)
+        await kv.put(f"cache|{options.digest(key)}", json.dumps(fields), expiration_ttl=ttl)
 
 
 def cache(
@@ -181,15 +181,15 @@ def cache(
     if kv_binding is not None:
         if not callable(kv_binding):
             options.text("cache", "kv_binding", kv_binding)
-        kept: CacheStore = _KVCache(kv_binding)
+        answers: CacheStore = _KVCache(kv_binding)
     else:
-        kept = store if store is not None else MemoryCache()
+        answers = store if store is not None else MemoryCache()
 
     async def look_up(key: str, req: AnyRequest) -> Cached | None:
         try:
-            found = await kept.get(key, req)
+            found = await answers.get(key, req)
             if found is not None and found.vary:
-                since, found = found.since, await kept.get(_variant(key, found.vary, req), req)
+                since, found = found.since, await answers.get(_variant(key, found.vary, req), req)
                 found = found if found is not None and found.stored > since else None
         except DeveloperError:
             raise
@@ -200,24 +200,24 @@ def cache(
 
     async def keep(key: str, value: Cached, req: AnyRequest) -> None:
         try:
-            before = await kept.get(key, req) or value
+            before = await answers.get(key, req) or value
             value = attrs.evolve(value, since=before.since)
             if value.vary:
                 expires = max(before.expires, value.expires)
-                await kept.put(key, attrs.evolve(value, body=b"", headers={}, expires=expires), req)
+                await answers.put(key, attrs.evolve(value, body=b"", headers={}, expires=expires), req)
                 key = _variant(key, value.vary, req)
-            await kept.put(key, attrs.evolve(value, vary=()), req)
+            await answers.put(key, attrs.evolve(value, vary=()), req)
         except Exception:
             log.exception("cache() could not keep the answer to %s", req.path)
 
     async def forget(key: str, req: AnyRequest) -> None:
         """Give nothing again that was kept under a URL (RFC 9111, section 4.4)."""
         try:
-            found = await kept.get(key, req)
+            found = await answers.get(key, req)
             if found is not None:
                 now = req.clock.time()
                 expires = found.expires if found.vary else now
-                await kept.put(key, attrs.evolve(found, body=b"", headers={}, expires=expires, since=now), req)
+                await answers.put(key, attrs.evolve(found, body=b"", headers={}, expires=expires, since=now), req)
         except DeveloperError:
             raise
         except Exception:

@@ -97,7 +97,7 @@ def cors(
     fixed = None if callable(origins) else normalised_origins("cors", origins, credentials=credentials)
     ask = _asking(origins) if callable(origins) else None
     everyone = fixed is not None and "*" in fixed
-    kept: dict[tuple[str, ...], frozenset[str]] = {}
+    cached: dict[tuple[str, ...], frozenset[str]] = {}
 
     def listed(answer: Any, origin: str | None) -> frozenset[str]:
         """The origins that the application's function allows; kept, since it mostly gives the same list."""
@@ -107,22 +107,22 @@ def cors(
             # Any site can have the origin "null", in a sandboxed frame: a yes to whoever asks does not mean it.
             return frozenset((origin,)) if origin is not None and _is_wire_origin(origin) else _NOBODY
         key = (answer,) if isinstance(answer, str) else tuple(answer)
-        allowed = kept.get(key)
+        allowed = cached.get(key)
         if allowed is None:
             allowed = normalised_origins("cors", key, credentials=credentials)
-            if len(kept) < _KEPT_LISTS:
-                kept[key] = allowed
+            if len(cached) < _KEPT_LISTS:
+                cached[key] = allowed
         return allowed
 
     # The headers for an allowed origin, where they are known beforehand.
-    told: dict[str | None, HeaderBlock] = {
+    blocks: dict[str | None, HeaderBlock] = {
         origin: HeaderBlock({"vary": "Origin", _ALLOWED: origin, **simple}, ("Origin",), _GRANTS)
         for origin in (() if everyone else fixed or ())
     }
 
     def share(req: AnyRequest, res: Response, matching: frozenset[str] = fixed or _NOBODY) -> Awaitable[None] | None:
         origin = req.header("origin")
-        if req.method != "OPTIONS" and (block := told.get(origin)) is not None:
+        if req.method != "OPTIONS" and (block := blocks.get(origin)) is not None:
             res.put(block)
             return None
         if not everyone:
@@ -166,7 +166,7 @@ def cors(
     if ask is None:
         return before(share, name="cors", provides=(PREFLIGHTS,))
 
-    def share_as_told(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[None]:
+    def share_chosen(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[None]:
         origin = req.header("origin")
         answer = ask(origin, req)
         if answer.__class__ is not list and answer.__class__ is not str and options.is_awaitable(answer):
@@ -180,7 +180,7 @@ def cors(
         instead = share(req, res, listed(await answer, origin))
         await (next() if instead is None else instead)
 
-    return declare(share_as_told, name="cors", provides=(PREFLIGHTS,))
+    return declare(share_chosen, name="cors", provides=(PREFLIGHTS,))
 
 
 def _withdraw(staged: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from weakref import WeakSet
 
-__all__ = ["Memory", "forget_kept"]
+__all__ = ["Memory", "forget_all"]
 
 
 class Memory:
@@ -26,7 +26,7 @@ class Memory:
 _stores: WeakSet[Memory] = WeakSet()
 
 
-def forget_kept() -> None:
+def forget_all() -> None:
     """Clear every store that there is."""
     for store in [*_stores]:
         store.clear()

@@ -117,7 +117,7 @@ def rate_limit(
             return ""
         return _stored_form(key)
 
-    def placed(place: str, number: int = 1) -> Middleware[E, object]:
+    def for_location(place: str, number: int = 1) -> Middleware[E, object]:
         # Nothing in it can be taken for the separator that the stores put behind it.
         own = f"{place}{'' if number == 1 else f' ({number})'}:{fixed_limit or 'variable'}:{window}"
         counter = own if name is None else name
@@ -182,9 +182,9 @@ def rate_limit(
                 _write(writes, req)
                 raise
 
-        return declare(guard, name="rate_limit", placed=placed, refuses=True)
+        return declare(guard, name="rate_limit", for_location=for_location, refuses=True)
 
-    return placed("")
+    return for_location("")
 
 
 def _write(writes: list[Callable[[], Awaitable[None]]], req: AnyRequest) -> None:

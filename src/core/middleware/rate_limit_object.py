@@ -22,10 +22,10 @@ class RateLimiterObject(DurableObject[Any]):
     async def take(self, start: int, window: int, cost: int, limit: int) -> int:
         """Return the part of the window used with this request, or -1 - used where that is over `limit`."""
         if self._start is None:
-            kept = await self.ctx.storage.get("window")
+            saved = await self.ctx.storage.get("window")
             # Another call may have been let in while storage was asked, and have counted already.
             if self._start is None:
-                self._start, self._used = (int(kept[0]), int(kept[1])) if kept else (start, 0)
+                self._start, self._used = (int(saved[0]), int(saved[1])) if saved else (start, 0)
         if start > self._start:
             self._start, self._used = start, 0
         if self._used + cost > limit:

@@ -84,11 +84,11 @@ def server_timing(
 
 def _tell(times: _Times, res: Response, status: int, duration_ms: float) -> None:
     # The hooks run before the host reads the headers, and only now the time is known.
-    told = [_entry("total", duration_ms, ""), *times.entries] if times.total else times.entries
-    if told and status != 101:
+    shown = [_entry("total", duration_ms, ""), *times.entries] if times.total else times.entries
+    if shown and status != 101:
         staged = res.staged if res.staged is not None else {}
         before = staged.get("server-timing")
-        staged["server-timing"] = ", ".join([before, *told] if before else told)
+        staged["server-timing"] = ", ".join([before, *shown] if before else shown)
         res.staged = staged
 
 

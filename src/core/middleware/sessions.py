@@ -177,22 +177,22 @@ def sessions(
         found: Session | None = None
         brought: str | None = None
         text: str | None = None
-        kept_at = 0.0
+        stored_at = 0.0
 
         async def keys() -> list[bytes]:
             return secrets_of("sessions", "secret", secret, await options.awaited(secret(req)))
 
         async def opened() -> Session:
-            nonlocal found, brought, text, kept_at
+            nonlocal found, brought, text, stored_at
             if found is None:
                 # An answer made from a session is only for the one who sent its cookie.
                 res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
                 id = req.signed_cookie(cookie, await keys())
-                kept, ended = (None, None) if id is None else await _read(kv, id)
+                stored, ended = (None, None) if id is None else await _read(kv, id)
                 if found is None:  # another task of the handler may have opened it meanwhile
-                    values, kept_at = _values_of(kept if ended is None else None, req.clock.time())
-                    brought, text = (None, None) if values is None else (id, kept)
+                    values, stored_at = _values_of(stored if ended is None else None, req.clock.time())
+                    brought, text = (None, None) if values is None else (id, stored)
                     found = Session(brought, values or {})
             return found
 
@@ -201,7 +201,7 @@ def sessions(
             if session is None:
                 return
             now = req.clock.time()
-            aged = session.id is not None and now - kept_at > max_age / 2
+            aged = session.id is not None and now - stored_at > max_age / 2
             if not session.was_changed() and not aged:
                 return
             closing = all_closing.setdefault(brought, _Closing())
@@ -223,18 +223,18 @@ def sessions(
                 if not renewed and (ended is not None or newest is None):
                     return
                 if newest is not None and newest != text:
-                    before, after = (_values_of(kept, now)[0] for kept in (text, newest))
+                    before, after = (_values_of(stored, now)[0] for stored in (text, newest))
                     session.put_onto(before or {}, after or {})
             if session:
                 if session.id is None:
                     session.id = _new_id()
-                kept: str | None = json.dumps({"at": int(now), "values": dict(session)})
+                stored: str | None = json.dumps({"at": int(now), "values": dict(session)})
                 if session.id == brought:
-                    closing.newest = kept
-                while kept is not None:
-                    await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
+                    closing.newest = stored
+                while stored is not None:
+                    await kv.put(_stored(session.id), stored, expiration_ttl=max_age)
                     # An older write of another request may have come after this one: the last to end writes the newest.
-                    kept = closing.newest if session.id == brought and closing.newest != kept else None
+                    stored = closing.newest if session.id == brought and closing.newest != stored else None
                 res.cookie(cookie, session.id, max_age=max_age, secret=await keys(), **attributes)
                 # The answer is one visitor's now, and no cache's.
                 if res.staged is None or "cache-control" not in res.staged:
@@ -297,11 +297,11 @@ async def _end(kv: KVNamespace, id: str, how: str, max_age: int) -> None:
     await kv.delete(_stored(id))
 
 
-def _values_of(kept: str | None, now: float) -> tuple[dict[str, object] | None, float]:
-    if kept is None:
+def _values_of(stored: str | None, now: float) -> tuple[dict[str, object] | None, float]:
+    if stored is None:
         return None, now
     try:
-        document = json.loads(kept)
+        document = json.loads(stored)
         values, at = document["values"], float(document["at"])
     except (ValueError, KeyError, TypeError):
         return None, now

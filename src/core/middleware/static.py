@@ -90,7 +90,7 @@ def static(
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 
-    def placed(place: str, number: int = 1) -> Middleware[E, object]:
+    def for_location(place: str, number: int = 1) -> Middleware[E, object]:
         # The place is a prefix such as /assets, or a route such as GET /assets/*, whose segments are not the file's.
         path = place.rpartition(" ")[2].removesuffix("*")
         skipped = sum(1 for part in path.split("/") if part)
@@ -114,9 +114,9 @@ def static(
                         return
             await next()
 
-        return declare(serve, name="static", serves=True, placed=placed)
+        return declare(serve, name="static", serves=True, for_location=for_location)
 
-    return placed("/")
+    return for_location("/")
 
 
 def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:

@@ -190,8 +190,8 @@ def _facts_of(middleware: Any, method: str) -> MiddlewareFacts | None:
         return MiddlewareFacts(hold(made), authenticates=info.authenticates)
     if info.authenticates or info.optional:
         return _authenticator(middleware)
-    if info.placed is not None:
-        inside = {**_closure(info.placed), **inside}
+    if info.for_location is not None:
+        inside = {**_closure(info.for_location), **inside}
     return _declared(info.name, {**_closure(made), **inside}, method)
 
 

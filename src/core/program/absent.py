@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 
-from core.explain.misuse import fix_for_name, told
+from core.explain.misuse import as_sentence, fix_for_name
 from core.explain.names import IN_WORKERD, MODULES, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
@@ -46,7 +46,7 @@ def no_module(name: str) -> str:
     way = "Correct the name" if top == "core" and dot else "Install the package where this runs, or correct the name"
     way = IN_WORKERD if top in WORKERD else way
     if top == "core" and (last := name.removeprefix("core.")) in MODULES:
-        way = told(MODULES[last]).rstrip(".")
+        way = as_sentence(MODULES[last]).rstrip(".")
     return f"there is no module {name}. {way}"
 
 

@@ -1,15 +1,15 @@
 """The first registered route that matches a path, found without walking all of them.
 
-Routes are grouped by *shape*: how many segments, and which of them are text. All routes of one shape stand in one dict
-under their texts, so a request asks one dict per shape of its length, however many routes there are. Paths without
+Routes are grouped by how many segments they have, and which of them are text. All routes of one group stand in one dict
+under their texts, so a request asks one dict per group of its length, however many routes there are. Paths without
 parameters stand in one more dict, under the path itself, with the winner already decided. Among the routes found the
-lowest order wins; shapes are kept in that order, so the search ends as soon as nothing earlier can come.
+lowest order wins; groups are kept in that order, so the search ends as soon as nothing earlier can come.
 
 Paths arrive as lists of decoded segments whose first is the empty text before the leading slash. Handlers and
 middleware are opaque here: `core.dispatch` runs them.
 
-A pattern with a regular expression has a shape of its own, which asks the expressions of those under the same
-texts, one after the other. Tables without such patterns have no such shape.
+A pattern with a regular expression has a group of its own, which asks the expressions of those under the same
+texts, one after the other. Tables without such patterns have no such group.
 
 Most paths with a parameter have one, and it comes last. The path before it then decides which
 route it is, and is kept in `single_parameter_routes`, unless an earlier route might want some of those paths.
@@ -108,7 +108,7 @@ class Route:
         return all(expression.fullmatch(segments[index]) for index, expression in self.checks)
 
 
-class _Shape:
+class _Group:
     """All patterns with text in the same places: the routes of each text, in order."""
 
     __slots__ = ("checked", "first", "places", "routes", "texts_of")
@@ -128,7 +128,7 @@ def _nothing(_: list[str]) -> object:
 class Table:
     """The routes of one method, in order of registration, and the chains of those of their paths that need no care."""
 
-    __slots__ = ("_by_length", "_shapes", "_texts", "chains", "single_parameter_routes", "static")
+    __slots__ = ("_by_length", "_groups", "_texts", "chains", "single_parameter_routes", "static")
 
     def __init__(self) -> None:
         self.chains: dict[str, Chain] = {}
@@ -138,8 +138,8 @@ class Table:
         self.single_parameter_routes: dict[str, Route] = {}
         """The winner for every path of one segment more that has no special character in it and is not in `static`."""
         self._texts: dict[str, list[Route]] = {}
-        self._shapes: dict[tuple[int, tuple[int, ...], bool, bool], _Shape] = {}
-        self._by_length: dict[int, list[_Shape]] = {}
+        self._groups: dict[tuple[int, tuple[int, ...], bool, bool], _Group] = {}
+        self._by_length: dict[int, list[_Group]] = {}
 
     def add(self, route: Route) -> None:
         """Add a route without an optional segment. Its order is higher than those before, but for another variant's."""
@@ -150,29 +150,29 @@ class Table:
             self._texts.setdefault(text, []).append(route)
             # An empty last segment is written with one slash more ("//" is not "/"): such paths are found by `find`.
             if segments[-1] or len(segments) == 1:
-                self.static.setdefault(text or "/", self.find_among_shapes(segments, route) or route)
+                self.static.setdefault(text or "/", self.find_in_groups(segments, route) or route)
             return
         self.single_parameter_routes.clear()
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
         named = (len(pattern.parts) + 1, places, pattern.rest, bool(pattern.checks))
-        shape = self._shapes.get(named)
-        if shape is None:
-            shape = self._shapes[named] = _Shape(route.order, places, bool(pattern.checks))
-            # Which shapes a length has is worked out when the first path of that length comes.
+        group = self._groups.get(named)
+        if group is None:
+            group = self._groups[named] = _Group(route.order, places, bool(pattern.checks))
+            # Which groups a length has is worked out when the first path of that length comes.
             self._by_length.clear()
         texts = tuple(part for part in pattern.parts if part is not None)
         key = texts[0] if len(texts) == 1 else texts or None
-        shape.routes.setdefault(key, []).append(route)
+        group.routes.setdefault(key, []).append(route)
 
     def find(self, segments: list[str]) -> Route | None:
         """The first route that matches, or None."""
-        return self.find_among_shapes(segments, next(iter(self._by_text(segments)), None))
+        return self.find_in_groups(segments, next(iter(self._by_text(segments)), None))
 
     def matches(self, segments: list[str], after: int) -> list[Route]:
         """All routes that match and come after the order `after`, in order."""
         found = [*self._by_text(segments)]
-        for shape in self._shapes_of(len(segments)):
-            found += [route for route in shape.routes.get(shape.texts_of(segments), ()) if route.fits(segments)]
+        for group in self._groups_of(len(segments)):
+            found += [route for route in group.routes.get(group.texts_of(segments), ()) if route.fits(segments)]
         return sorted((route for route in found if route.order > after), key=lambda route: route.order)
 
     def _by_text(self, segments: list[str]) -> list[Route]:
@@ -180,18 +180,18 @@ class Table:
         # %2F stays inside its segment, so such a path is another one.
         return [] if routes and any("/" in segment for segment in segments) else routes
 
-    def find_among_shapes(self, segments: list[str], best: Route | None = None) -> Route | None:
+    def find_in_groups(self, segments: list[str], best: Route | None = None) -> Route | None:
         """The first route with a parameter or a rest that matches; `best` where that comes before it."""
         length = len(segments)
-        shapes = self._by_length.get(length)
-        if shapes is None:
-            shapes = self._shapes_of(length)
-        for shape in shapes:
-            if best is not None and shape.first > best.order:
+        groups = self._by_length.get(length)
+        if groups is None:
+            groups = self._groups_of(length)
+        for group in groups:
+            if best is not None and group.first > best.order:
                 break
-            routes = shape.routes.get(shape.texts_of(segments))
+            routes = group.routes.get(group.texts_of(segments))
             if routes is not None:
-                route = next((each for each in routes if each.fits(segments)), None) if shape.checked else routes[0]
+                route = next((each for each in routes if each.fits(segments)), None) if group.checked else routes[0]
                 if route is not None and (best is None or route.order < best.order):
                     best = route
         return best
@@ -204,20 +204,20 @@ class Table:
         head = "/".join(segments[:last])
         if head.strip(CANONICAL) or "/." in head:
             return
-        for shape in self._shapes_of(last + 1):
-            if shape.first < route.order and (last in shape.places or shape.checked):
+        for group in self._groups_of(last + 1):
+            if group.first < route.order and (last in group.places or group.checked):
                 return  # an earlier route with a string or an expression there may win for some paths
         self.single_parameter_routes[head] = route
 
-    def _shapes_of(self, length: int) -> list[_Shape]:
-        shapes = self._by_length.get(length)
-        if shapes is None:
-            shapes = [
-                shape
-                for (size, _, rest, _), shape in self._shapes.items()
+    def _groups_of(self, length: int) -> list[_Group]:
+        groups = self._by_length.get(length)
+        if groups is None:
+            groups = [
+                group
+                for (size, _, rest, _), group in self._groups.items()
                 if size == length or (rest and size < length)
             ]
             # A client chooses how long its paths are; the memory kept for that is bounded.
             if len(self._by_length) < 64:
-                self._by_length[length] = shapes
-        return shapes
+                self._by_length[length] = groups
+        return groups

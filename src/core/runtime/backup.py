@@ -241,8 +241,8 @@ def _unpack(backup: Path, folder: Path) -> None:
                 with content, path.open("wb") as file:
                     shutil.copyfileobj(content, file)
     except (tarfile.TarError, OSError, EOFError) as error:
-        told = str(error).partition(":\n")[0]  # then tarfile says it for every compression that it tried
-        raise DeveloperError(f"{backup} cannot be unpacked: {told}. Name a file that `core backup` made") from error
+        reason = str(error).partition(":\n")[0]  # then tarfile says it for every compression that it tried
+        raise DeveloperError(f"{backup} cannot be unpacked: {reason}. Name a file that `core backup` made") from error
 
 
 def _check(folder: Path, backup: Path) -> Copied:

@@ -54,18 +54,18 @@ async def prepare(toolchain: Toolchain) -> None:
     write_cache(toolchain.root / f"adapters-{KEY}.json", json.dumps(made["adapters"]).encode())
 
 
-def kept_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+def cached_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """What is kept beside the installation of these sources, by its path in a bundle: a worker need not compile it."""
-    return {path: file.read_bytes() for path, file in _kept_files(toolchain, sources) if file.exists()}
+    return {path: file.read_bytes() for path, file in _cache_files(toolchain, sources) if file.exists()}
 
 
 def keep_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes], bytecode: Mapping[str, bytes]) -> None:
-    for path, file in _kept_files(toolchain, sources):
+    for path, file in _cache_files(toolchain, sources):
         if path in bytecode:
             write_cache(file, bytecode[path])
 
 
-def _kept_files(toolchain: Toolchain, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Path]]:
+def _cache_files(toolchain: Toolchain, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Path]]:
     """The path at which the worker's interpreter looks for the bytecode of each source (PEP 3147), and its file."""
     end = f".cpython-{MARKERS['python_version'].replace('.', '')}.pyc"
     for source, content in sources.items():

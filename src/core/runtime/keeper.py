@@ -32,8 +32,8 @@ SILENT: Final = "it did not answer within"
 """The beginning of the problem of a process that hangs."""
 
 
-class Kept(Process):
-    """A process that can be kept."""
+class ServiceProcess(Process):
+    """A process of a service, as the keeper has it."""
 
     ready: asyncio.Future[None]
     """Done when it answers requests; a DeveloperError where it cannot."""
@@ -63,11 +63,13 @@ class Kept(Process):
         return end
 
 
-P = TypeVar("P", bound=Kept)
+P = TypeVar("P", bound=ServiceProcess)
 V = TypeVar("V")
 
 
-async def until_unwell(process: Kept, *, patience: float, memory: int | None = None, every: float = 5.0) -> str:
+async def until_unwell(
+    process: ServiceProcess, *, patience: float, memory: int | None = None, every: float = 5.0
+) -> str:
     """Wait until a process has to be replaced, and say why. It may still be running.
 
     It has ended, has not answered for `patience` seconds (0: for as long as it likes), has said three times in a row,
@@ -320,10 +322,10 @@ class Keeper(ABC, Generic[P, V]):
         outside, *said = await asyncio.gather(
             ask_listener(self.listener, self.question, seconds=self.asked_seconds), *map(_state_of, processes.values())
         )
-        told = dict(zip(processes, said, strict=True))
+        answers = dict(zip(processes, said, strict=True))
         # Requests are answered while the one behind is away for a moment: calls of it wait.
-        well = outside is None and any(said == "ok" for name, said in told.items() if name != self.behind)
-        report: dict[str, object] = {"status": "ok" if well else "failing", "processes": told}
+        well = outside is None and any(said == "ok" for name, said in answers.items() if name != self.behind)
+        report: dict[str, object] = {"status": "ok" if well else "failing", "processes": answers}
         return (200 if well else 503), report if outside is None else {**report, "address": outside}
 
     async def _numbers(self) -> str:
@@ -338,11 +340,11 @@ class Keeper(ABC, Generic[P, V]):
         return exposition([self._left, self._meter.snapshot(), *(process.numbers for process in counted)])
 
 
-def _is_up(process: Kept) -> bool:
+def _is_up(process: ServiceProcess) -> bool:
     return process.ready.done() and not process.ended.done()
 
 
-async def _state_of(process: Kept) -> str | None:
+async def _state_of(process: ServiceProcess) -> str | None:
     if process.ended.done():
         return f"it ended with status {process.ended.result()}"
     if not process.ready.done():

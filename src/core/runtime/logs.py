@@ -31,7 +31,7 @@ class ServiceLog:
 
     def __init__(self, log_format: LogFormat) -> None:
         self.is_json: bool = log_format == "json"
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
 
     def write(self, line: str) -> None:
         """Write a line as it is."""
@@ -53,8 +53,8 @@ class ServiceLog:
 
     def warn_once(self, line: str) -> None:
         """Write a warning, unless it was written before: several processes find the same."""
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._seen:
+            self._seen.add(line)
             self.warn(line)
 
 
@@ -107,18 +107,18 @@ class LogReader:
         elif line.startswith("  ") and self._frames:
             self._frames[-1].append(line)
         else:
-            self._told(self._frames, line)
+            self._write_failure(self._frames, line)
             self._frames, self._noted = None, True
 
-    def _told(self, frames: list[list[str]], error: str) -> None:
+    def _write_failure(self, frames: list[list[str]], error: str) -> None:
         from core.explain.failure import Failure
 
         kind, _, message = error.partition(": ")
-        steps = [self._step(found, rest) for first, *rest in reversed(frames) if (found := _FRAME.match(first))]
-        for line in Failure(kind.rpartition(".")[2], message or kind, tuple(steps)).as_text().splitlines():
+        frames_below = [self._frame(found, rest) for first, *rest in reversed(frames) if (found := _FRAME.match(first))]
+        for line in Failure(kind.rpartition(".")[2], message or kind, tuple(frames_below)).as_text().splitlines():
             self._write(line)
 
-    def _step(self, found: re.Match[str], source: list[str]) -> Frame:
+    def _frame(self, found: re.Match[str], source: list[str]) -> Frame:
         from core.explain.frames import Frame, shown
 
         file, number = found["path"], int(found["line"])

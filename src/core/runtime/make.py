@@ -26,7 +26,7 @@ from core.explain.frames import shown
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
-from core.runtime.build_worker import ask, digest_of, keep_bytecode, kept_bytecode, prepare
+from core.runtime.build_worker import ask, cached_bytecode, digest_of, keep_bytecode, prepare
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
@@ -153,14 +153,14 @@ async def check_compiled(
     for path, content in sorted(collected.files.items()):
         parts += (path.encode(), b"" if path in collected.own else content)
     cache, key = Cache(project), digest_of(parts)
-    told = cache.read("compiled", key)
-    if told is None:
+    examined = cache.read("compiled", key)
+    if examined is None:
         progress(f"trying {', '.join(found.package for found in compiled.values())} without compiled modules")
         binding = {"name": "CORE_COMPILED", "text": asked}
-        told = json.loads(await ask(toolchain, "/examine-compiled", collected.files, extra=[binding]))
-        cache.write("compiled", key, told)
+        examined = json.loads(await ask(toolchain, "/examine-compiled", collected.files, extra=[binding]))
+        cache.write("compiled", key, examined)
     problems: list[str] = []
-    for name, (module, by) in told.items():
+    for name, (module, by) in examined.items():
         found = compiled[name]
         needed = f" (needed by {' <- '.join(reversed(found.chain))})" if found.chain else ""
         asks = "nothing takes its place" if by is None else f"{by} needs it"
@@ -178,8 +178,8 @@ async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: 
 
     The bytecode of packages is kept for the next time. Raises BundleError with everything that is wrong.
     """
-    kept = kept_bytecode(toolchain, collected.packaged)
-    files = {**collected.files, **kept}
+    cached = cached_bytecode(toolchain, collected.packaged)
+    files = {**collected.files, **cached}
     # Without the crons and queues that would call the worker meanwhile.
     quiet = attrs.evolve(plan, consumers={}, crons=(), assets=None)
     report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet))
@@ -190,7 +190,7 @@ async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: 
     keep_bytecode(toolchain, collected.packaged, added)
     return Inspection(
         classes=report["classes"],
-        bytecode={path: added[path] if path in added else kept[path] for path in report["bytecode"]},
+        bytecode={path: added[path] if path in added else cached[path] for path in report["bytecode"]},
         secrets=report["secrets"],
     )
 
@@ -229,20 +229,20 @@ _MISSING_EXTRA = re.compile(r"^core\.errors\.MissingExtraError:.*core-edge\[([a-
 
 def _import_error(error: Mapping[str, Any], root: Path) -> str:
     frames = [frame for frame in error["frames"] if (root / frame[0]).exists()] or error["frames"]
-    steps = [f"  {_path(path, root)}, line {line}: {source}" for path, line, _, source in frames]
+    lines = [f"  {_path(path, root)}, line {line}: {source}" for path, line, _, source in frames]
     missing = error["missing"]
     if missing:
         where = f"{_path(frames[-1][0], root)}, line {frames[-1][1]}" if frames else "the application"
         return f"{where} imports {missing}. {_way_out(missing)}"
-    if (extra := _MISSING_EXTRA.search(error["text"])) is not None and steps:
+    if (extra := _MISSING_EXTRA.search(error["text"])) is not None and lines:
         return (
-            f'{steps[-1].strip()} needs the extra {extra[1]}, which the bundle has not. Write "core-edge[{extra[1]}]" among '
+            f'{lines[-1].strip()} needs the extra {extra[1]}, which the bundle has not. Write "core-edge[{extra[1]}]" among '
             f"the dependencies in pyproject.toml, and install it: pip install 'core-edge[{extra[1]}]'"
         )
     return "\n".join(
         [
             "the application raises while it is imported:",
-            *steps,
+            *lines,
             f"{error['text']}",
             "A worker imports it before the first request. Fix the line that raises, or move it into the function that needs it.",
         ]
@@ -271,19 +271,19 @@ _REASONS = {
 
 
 def _findings(findings: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
-    told: list[str] = []
+    texts: list[str] = []
     for finding in findings:
-        steps = [step for step in finding["chain"] if step[2] == "<module>"] or finding["chain"]
+        imports = [frame for frame in finding["chain"] if frame[2] == "<module>"] or finding["chain"]
         # The import chain of modules, and after it the call that did it, where that is inside a function.
-        rest: list[Any] = finding["chain"][finding["chain"].index(steps[-1]) + 1 :] if steps else []
-        culprit = _path(steps[-1][0], root) if steps else "the application"
+        rest: list[Any] = finding["chain"][finding["chain"].index(imports[-1]) + 1 :] if imports else []
+        culprit = _path(imports[-1][0], root) if imports else "the application"
         lines = [f"{culprit} {_REASONS[finding['kind']].format(thing=finding['thing'])}."]
         lines += [
-            f"  {_path(path, root)}, line {line}" if line else f"  {_path(path, root)}" for path, line, _ in steps
+            f"  {_path(path, root)}, line {line}" if line else f"  {_path(path, root)}" for path, line, _ in imports
         ]
         lines += [f"    {_path(path, root)}, line {line}, in {name}" for path, line, name in rest]
-        told.append("\n".join(lines))
-    return told
+        texts.append("\n".join(lines))
+    return texts
 
 
 def _path(path: str, root: Path) -> str:

@@ -33,7 +33,7 @@ from core.hosts.workers.isolate import (
 from core.http.json import JsonObject
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import make_folders, worker_config
-from core.runtime.keeper import SILENT, Kept
+from core.runtime.keeper import SILENT, ServiceProcess
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.options import NO_PROXY, Front
 from core.runtime.plan import Cluster, External, Plan, Socket
@@ -46,7 +46,7 @@ ASKED_SECONDS = 10.0
 _SPANS_EVERY = 1.0
 
 
-class Node(Workerd, Kept):
+class Node(Workerd, ServiceProcess):
     """A workerd with an application, which is ready once that is loaded and migrated."""
 
     async def post(self, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
@@ -82,8 +82,8 @@ class Node(Workerd, Kept):
         return await self.answers(ASKED_SECONDS)
 
     async def where(self) -> str:
-        told = await self.post("/where", {}, seconds=5.0)
-        return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
+        answer = await self.post("/where", {}, seconds=5.0)
+        return answer.get("where") or "it does not answer, and workerd has no stacks to show from outside"
 
     async def leave(self, deadline: float) -> asyncio.Future[int]:
         """End it by `deadline`: first endless connections, WebSockets with 1001, then requests in flight."""

@@ -59,8 +59,8 @@ class Plan:
     @property
     def keeps_state(self) -> bool:
         """True if two processes side by side would each have half of the truth."""
-        kept = (self.kv, self.d1, self.r2, self.queues, self.consumers, self.durable_objects, self.crons)
-        return any(kept)
+        stores = (self.kv, self.d1, self.r2, self.queues, self.consumers, self.durable_objects, self.crons)
+        return any(stores)
 
 
 @attrs.frozen

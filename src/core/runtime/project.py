@@ -155,7 +155,7 @@ _INSTEAD = {
 
 def unsupported(configuration: Configuration) -> dict[str, str]:
     """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
-    told: dict[str, str] = {}
+    lacking: dict[str, str] = {}
     for name, binding in configuration.bindings.items():
         kind, entry = KINDS[binding.kind], binding.entry
         missing = "" if kind.alone else kind.title
@@ -164,10 +164,10 @@ def unsupported(configuration: Configuration) -> dict[str, str]:
         elif kind.name == "durable_object" and entry.script_name is not None:
             missing = "Durable Object class of another worker"
         if kind.name == "hyperdrive":
-            told[name] = (
+            lacking[name] = (
                 "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
                 "connects there. Run the worker on CPython: `core serve --python`"
             )
         elif missing:
-            told[name] = f"workerd alone has no service for this {missing}. {_INSTEAD.get(missing, _ELSEWHERE)}"
-    return told
+            lacking[name] = f"workerd alone has no service for this {missing}. {_INSTEAD.get(missing, _ELSEWHERE)}"
+    return lacking

@@ -54,11 +54,11 @@ def problem_text(problem: MigrationProblem, directory: Path) -> str:
     """A problem as it is told beside the database: the file from the configuration's directory on, and the line."""
     file = problem.file
     shown = file.relative_to(directory) if file.is_relative_to(directory) else file
-    told = f"{shown.as_posix()}:{problem.line}: {problem.message}"
+    text = f"{shown.as_posix()}:{problem.line}: {problem.message}"
     if problem.tables is None:
-        return told
+        return text
     tables = ", ".join(problem.tables) if len(problem.tables) == 1 else "what it makes"
-    return f"{told}. Until it is corrected, {tables} is not known"
+    return f"{text}. Until it is corrected, {tables} is not known"
 
 
 @frozen

@@ -76,14 +76,14 @@ def check_values_in(parts: Sequence[str | Interpolated], straight: bool = True) 
     end = 0
     for at, token in enumerate(tokens):
         inside = [values[ord(mark) - _FIRST] for mark in re.findall(_MARK, token.text)]
-        told = [one.shown for one in inside if one.state == OPEN or (one.state and token.kind == "string")]
+        open_values = [one.shown for one in inside if one.state == OPEN or (one.state and token.kind == "string")]
         line += " " if end < token.start else ""  # blanks and comments
         end = token.end
-        if told and _takes_value(tokens, at):
-            bound += told
+        if open_values and _takes_value(tokens, at):
+            bound += open_values
             line += " || ".join(_bound(tokens, at, values, given, bool(highest)))
         else:
-            names += told
+            names += open_values
             given += ["…"] if token.text == "?" else []
             line += token.text
     if not bound and not names:

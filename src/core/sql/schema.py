@@ -42,7 +42,7 @@ class Schema:
 
     def __init__(self, migrated: Migrated) -> None:
         self.migrated = migrated
-        self._kept = lru_cache(_KEPT)(self._analyse)
+        self._analysed = lru_cache(_KEPT)(self._analyse)
 
     @property
     def problems(self) -> tuple[MigrationProblem, ...]:
@@ -57,7 +57,7 @@ class Schema:
     def analyse(self, sql: str) -> Statement:
         """All that can be said about `sql`, the text of one `prepare`. Kept for a while."""
         with self.migrated.lock:
-            return self._kept(sql)
+            return self._analysed(sql)
 
     def analyse_lines(self, sql: str) -> Statement:
         """What can be said about the text of one `exec`, which runs a statement in each line, without values."""
@@ -102,11 +102,11 @@ class Schema:
         changes_schema = False
         for part in real:
             if part is not real[-1] and part.parameters:
-                told = (
+                message = (
                     "of several statements in one text, only the last may have parameters. Prepare each by itself, and run "
                     "them with batch()"
                 )
-                problems.append(SqlProblem(told, part.start + part.tokens[0].start))
+                problems.append(SqlProblem(message, part.start + part.tokens[0].start))
             result = StatementAnalysis(self.migrated, part, self.known and not changes_schema).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")

@@ -505,7 +505,7 @@ class _Evaluation:
         about = value.about or value.source or f"{entry.alias}.{name}"
         if (value.null or value.allowed) and _conditioned(entry, name, value, names):
             value = _unsaid(value)
-        if entry.missing and not _narrowed(entry, names):
+        if entry.missing and not _excludes_null(entry, names):
             value = value._replace(null=entry.missing, join=entry.alias, own=value.null, full=value.never)
         null = value.null or (NO_ROW if scope.empty else "")
         never = value.never and not (entry.missing or scope.empty)
@@ -746,11 +746,11 @@ def _conditioned(entry: _Entry, name: str, value: Column, names: _Names) -> bool
     # In a query the same column may have another name, and an outer join is narrowed by any of its columns.
     others = (other for given, other in entry.columns.items() if given in names.all)
     return any(other.source == value.source for other in others) or (
-        value.null.startswith(_MISSING) and _narrowed(entry, names)
+        value.null.startswith(_MISSING) and _excludes_null(entry, names)
     )
 
 
-def _narrowed(entry: _Entry, names: _Names) -> bool:
+def _excludes_null(entry: _Entry, names: _Names) -> bool:
     """True if a condition may drop the rows in which a source is missing."""
     return any(
         qualifier == entry.alias or (qualifier is None and name in entry.columns) for qualifier, name in names.dropping

@@ -91,7 +91,7 @@ def only_given(sql: str, values: Sequence[object]) -> tuple[str, tuple[Any, ...]
             f"D1_TYPE_ERROR: value {min(wrong)} is UNSET, and the statement reads it outside of an assignment of UPDATE "
             "... SET. Bind None for NULL, or write a statement for each case"
         )
-    kept = [one for one in update.assignments if not one.reads & unset]
+    left = [one for one in update.assignments if not one.reads & unset]
     if mixed := next((one for one in update.assignments if one.reads & unset and one.reads - unset), None):
         raise D1TypeError(
             f"D1_TYPE_ERROR: the assignment of {mixed.column} reads a value that is UNSET and one that is not. Bind both "
@@ -109,10 +109,10 @@ def only_given(sql: str, values: Sequence[object]) -> tuple[str, tuple[Any, ...]
 
     first, last = update.assignments[0].tokens[0].start, update.assignments[-1].tokens[-1].end
     column = update.assignments[0].column
-    assigned = [numbered(one.tokens[0].start, one.tokens[-1].end) for one in kept] or [
+    assigned = [numbered(one.tokens[0].start, one.tokens[-1].end) for one in left] or [
         f"{column} = {update.table}.{column}"
     ]
-    read = update.elsewhere.union(*(one.reads for one in kept))
+    read = update.elsewhere.union(*(one.reads for one in left))
     given = tuple(None if value is UNSET else value for value in values[: max(read, default=0)])
     written = "".join([numbered(0, first), ", ".join(assigned), numbered(last, len(text))])
     return sql[: part.start] + written, given

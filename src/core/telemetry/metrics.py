@@ -69,9 +69,9 @@ _TYPES: Final[Mapping[str, FamilyType]] = {each: each for each in get_args(Famil
 def _families(table: str) -> Iterator[Family]:
     """The families of a table: in each line a type, a name, the labels, and behind the colon the help."""
     for line in table.strip().splitlines():
-        head, _, told = line.strip().partition(": ")
+        head, _, help = line.strip().partition(": ")
         type_, name, *labels = head.split()
-        yield Family(name, _TYPES[type_], tuple(labels), told)
+        yield Family(name, _TYPES[type_], tuple(labels), help)
 
 
 _TABLE: Final = """

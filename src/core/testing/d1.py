@@ -89,7 +89,7 @@ class _Versions:
     def __init__(self, database: EmbeddedD1Database) -> None:
         self._database = database
         self._newest: object = None
-        self._kept: list[bytes] = []
+        self._snapshots: list[bytes] = []
         self._copies: dict[int, EmbeddedD1Database] = {}
         self.of_bookmark: dict[str, int] = {}
 
@@ -105,18 +105,18 @@ class _Versions:
         state = (connection.total_changes, connection.execute("PRAGMA schema_version").fetchone())
         if state != self._newest:
             self._newest = state
-            self._kept.append(b"")
+            self._snapshots.append(b"")
             with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
-                self._kept[-1] = connection.serialize()
-        return len(self._kept) - 1
+                self._snapshots[-1] = connection.serialize()
+        return len(self._snapshots) - 1
 
     def copy(self, number: int) -> EmbeddedD1Database:
         """The database as it was at a version."""
         copy = self._copies.get(number)
         if copy is None:
             copy = self._copies[number] = EmbeddedD1Database(Store(clock=self._database._clock), "DB")
-            if self._kept[number]:
-                copy._database.connection.deserialize(self._kept[number])
+            if self._snapshots[number]:
+                copy._database.connection.deserialize(self._snapshots[number])
         return copy
 
 

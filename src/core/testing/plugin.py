@@ -221,8 +221,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     try:
         return (yield)
     except Exception as error:
-        if (cause := _cause_of(error)) is not error and (told := _record_of(cause, early_config)):
-            sys.stderr.write(f"{told}\n\n")
+        if (cause := _cause_of(error)) is not error and (record := _record_of(cause, early_config)):
+            sys.stderr.write(f"{record}\n\n")
         raise
 
 
@@ -234,8 +234,8 @@ def pytest_exception_interact(
     """Show the record of what failed while pytest collected, such as the import of the application."""
     if not isinstance(report, pytest.CollectReport) or call.excinfo is None:
         return
-    if told := _record_of(_cause_of(call.excinfo.value), node.config):
-        report.sections.append(("collection failed", told))
+    if record := _record_of(_cause_of(call.excinfo.value), node.config):
+        report.sections.append(("collection failed", record))
 
 
 def _cause_of(error: BaseException) -> BaseException | None:

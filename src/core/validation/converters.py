@@ -182,28 +182,28 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     def named_tuple(type_: Any) -> Callable[[Any, Any], Any]:
         hints = get_type_hints(type_)
         made: Any = tuple
-        shape = made[tuple(hints.get(name, Any) for name in type_._fields)]
-        inner = fixed_tuple(shape)
-        return lambda value, _: type_(*inner(value, shape))
+        form = made[tuple(hints.get(name, Any) for name in type_._fields)]
+        inner = fixed_tuple(form)
+        return lambda value, _: type_(*inner(value, form))
 
     def mapping(type_: object) -> Callable[[object, object], object]:
         # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
         made: Any = get_origin(type_) or type_
         arguments = get_args(type_)
-        shape: Any = type_
+        form: Any = type_
         build: Any = None
         if made is Counter:
-            shape, build = cast("Any", dict)[arguments[0] if arguments else Any, int], Counter
+            form, build = cast("Any", dict)[arguments[0] if arguments else Any, int], Counter
         elif made is defaultdict:
-            shape = cast("Any", dict)[arguments] if arguments else dict
+            form = cast("Any", dict)[arguments] if arguments else dict
             empty = get_origin(arguments[1]) or arguments[1] if arguments else None
             build = partial(cast("Any", defaultdict), empty if callable(empty) else None)
-        if get_args(shape):
-            key, item = get_args(shape)
-            shape = cast("Any", dict)[Annotated[key, _KEY], item]
-        inner: Any = mapping_structure_factory(shape, converter, dict if made in _DICTS else made)
+        if get_args(form):
+            key, item = get_args(form)
+            form = cast("Any", dict)[Annotated[key, _KEY], item]
+        inner: Any = mapping_structure_factory(form, converter, dict if made in _DICTS else made)
         hook = guarded(partial(read_mapping, inner) if detailed else inner, dict, "must be an object")
-        return hook if build is None else lambda value, _: build(hook(value, shape))
+        return hook if build is None else lambda value, _: build(hook(value, form))
 
     def annotated(type_: Any) -> Callable[[Any, Any], Any]:
         inner = get_args(type_)[0]
@@ -233,9 +233,9 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         return cast("Callable[[Any, Any], Any]", hook)
 
     def typed_dict(type_: Any) -> Callable[[Any, Any], Any]:
-        shape = _shape_of(type_)
-        names = shape.__annotations__.keys()
-        inner = cast("Any", make_typeddict_structure_fn)(shape, converter)
+        form = _form_of(type_)
+        names = form.__annotations__.keys()
+        inner = cast("Any", make_typeddict_structure_fn)(form, converter)
 
         def known(value: Any, t: Any) -> Any:  # cattrs copies every name
             return inner(value if value.keys() <= names else {key: value[key] for key in value if key in names}, t)
@@ -275,7 +275,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
 
 @cache
-def _shape_of(type_: Any) -> Any:
+def _form_of(type_: Any) -> Any:
     """A TypedDict of the keys that another one has, whose class knows of each whether it is required."""
     from core.validation.schema import fields_of
 

@@ -49,7 +49,7 @@ class _Enough(Exception):
 
 
 @attrs.define(eq=False)
-class Told:
+class Report:
     """The number of mistakes that one reading has found, and the fields that it has read of the current object."""
 
     count: int = 0
@@ -64,7 +64,7 @@ def _is_one(error: BaseException) -> bool:
     return not isinstance(error, (_Enough, BaseExceptionGroup))
 
 
-current: ContextVar[Told] = ContextVar("core_structure_telling")
+current: ContextVar[Report] = ContextVar("core_structure_telling")
 
 
 def within(path: str, issues: Sequence[Issue]) -> list[Issue]:
@@ -78,17 +78,17 @@ def within(path: str, issues: Sequence[Issue]) -> list[Issue]:
 
 def counting(inner: Callable[[object, object], object]) -> Callable[[object, object], object]:
     def hook(value: object, type_: object) -> object:
-        told = current.get()
-        if told.count >= MOST_ISSUES:
+        report = current.get()
+        if report.count >= MOST_ISSUES:
             raise _Enough
-        around, told.fields = told.fields, {}
+        around, report.fields = report.fields, {}
         try:
             return inner(value, type_)
         except ExceptionGroup as error:
-            told.add(error.exceptions)
+            report.add(error.exceptions)
             raise
         finally:
-            told.fields = around
+            report.fields = around
 
     return hook
 
@@ -102,7 +102,7 @@ def _every(items: Iterable[object], read: Callable[[object], object], type_: obj
     """What is read of each item: a group of all mistakes where there are some, each with its place."""
     from cattrs.errors import IterableValidationError, IterableValidationNote
 
-    told = current.get()
+    report = current.get()
     structured: list[object] = []
     errors: list[Exception] = []
     own = 0
@@ -113,7 +113,7 @@ def _every(items: Iterable[object], read: Callable[[object], object], type_: obj
             error.add_note(IterableValidationNote("", index, type_))
             errors.append(error)
             own += _is_one(error)
-            if told.count + own >= MOST_ISSUES:
+            if report.count + own >= MOST_ISSUES:
                 break
     if errors:
         raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
@@ -141,7 +141,7 @@ def read_field(converter: Converter, field: Any, value: object, type_: object) -
     """The value of a field, remembered for the validators of its object."""
     from cattrs.errors import StructureHandlerNotFoundError
 
-    told = current.get()
+    report = current.get()
     read = value
     if type_ is not None:
         try:
@@ -151,7 +151,7 @@ def read_field(converter: Converter, field: Any, value: object, type_: object) -
                 raise
         else:
             read = hook(value, type_)
-    told.fields[field.name] = read
+    report.fields[field.name] = read
     return read
 
 
@@ -207,7 +207,7 @@ def _ask_validators(cls: Any, given: Mapping[str, object], wrong: Any) -> dict[s
             object.__setattr__(instance, field.name, value)
         except Exception as error:
             if field.name in given:
-                found[field.name] = [_as_told(error)]
+                found[field.name] = [_reported(error)]
     for field in fields:
         if field.validator is None or field.name not in given or field.name in found:
             continue
@@ -221,7 +221,7 @@ def _ask_validators(cls: Any, given: Mapping[str, object], wrong: Any) -> dict[s
                 if isinstance(error, AttributeError) and wrong:
                     continue  # it looks at a field that could not be read
                 if not said or isinstance(error, ValueError):
-                    said.append(_as_told(error))
+                    said.append(_reported(error))
         if said:
             found[field.name] = said
     return found
@@ -240,12 +240,12 @@ def _ask(validate: Any, instance: object, field: Any, value: object) -> None:
         try:
             each(instance, field, item)
         except Exception as error:
-            raise _as_told(error) from None
+            raise _reported(error) from None
 
     _every(cast("Sequence[object]", value), ask, field.type)
 
 
-def _as_told(error: Exception) -> Exception:
+def _reported(error: Exception) -> Exception:
     # A KeyError is how cattrs says that a name is missing.
     return Mismatch("is not valid") if isinstance(error, KeyError) else error
 
@@ -268,7 +268,7 @@ def bounded(issues: list[Issue]) -> list[Issue]:
 def leaves(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    return [leaf for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions for leaf in leaves(inner)]
+    return [each for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions for each in leaves(inner)]
 
 
 def issues_of(error: BaseException, path: str) -> list[Issue]:

@@ -29,7 +29,7 @@ from typing_extensions import TypeForm
 from core.errors import Issue, ValidationError
 from core.validation.converters import Source, converter_of
 from core.validation.kinds import members, name_of
-from core.validation.mistakes import StructureError, Told, bounded, current, issues_of, within
+from core.validation.mistakes import Report, StructureError, bounded, current, issues_of, within
 from core.values import is_object
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def _make_hook(type_: object, source: Source) -> Callable[[object], object]:
         except Exception:
             pass
         # Only a value that is wrong is read twice: this pass collects the mistakes with their paths.
-        before = current.set(Told())
+        before = current.set(Report())
         try:
             return telling(value, type_)
         except Exception as error:

@@ -37,26 +37,26 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: object) -> C
         hooks.append((together, by_fields))
         hooks.sort(key=lambda one: _width(one[0]))
     wording = "must be " + " or ".join(dict.fromkeys(name_of(member) for member in members))
-    told_by = f": {_told_by(classes)}" if len(classes) > 1 else ""
+    by = f": {_discriminator(classes)}" if len(classes) > 1 else ""
 
     def hook(value: object, _: object) -> object:
         failures: list[Exception] = []
-        told = current.get(None)
-        before = 0 if told is None else told.count
+        report = current.get(None)
+        before = 0 if report is None else report.count
         for member, read in hooks:
             try:
                 return read(value, member)
             except Exception as error:
                 failures.append(error)
-                if told is not None:
-                    told.count = before  # mistakes of one member are none where another fits
+                if report is not None:
+                    report.count = before  # mistakes of one member are none where another fits
         # Where one member alone is made from an object or array, its own mistakes say more than the union's.
         telling: list[Exception] = [error for error in failures if isinstance(error, ExceptionGroup)]
         if len(telling) == 1:
-            if told is not None:
-                told.add(leaves(telling[0]))
+            if report is not None:
+                report.add(leaves(telling[0]))
             raise telling[0]
-        raise Mismatch(f"{wording}{told_by if isinstance(value, dict) else ''}")
+        raise Mismatch(f"{wording}{by if isinstance(value, dict) else ''}")
 
     return hook
 
@@ -74,7 +74,7 @@ def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any
         from core.errors.mistakes import alike
 
         raise DeveloperError(alike([name_of(cls) for cls in classes])) from None
-    wording = f"must be {' or '.join(map(name_of, classes))}: {_told_by(classes)}"
+    wording = f"must be {' or '.join(map(name_of, classes))}: {_discriminator(classes)}"
 
     def hook(value: dict[str, object], _: object) -> object:
         try:
@@ -87,7 +87,7 @@ def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any
     return hook
 
 
-def _told_by(classes: Sequence[object]) -> str:
+def _discriminator(classes: Sequence[object]) -> str:
     """The fields by which a client's object is one of several classes."""
     fields = [{field.alias: field.type for field in attrs_fields(cls)} for cls in classes]
     common = [name for name in fields[0] if all(is_literal(each.get(name)) for each in fields)]

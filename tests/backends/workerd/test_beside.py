@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.workerd.queue import _taken_apart, _with_parent
-from core.backends.workerd.rpc import KEYWORDS, _placed
+from core.backends.workerd.rpc import KEYWORDS, _by_position
 from core.backends.workerd.spans import PARENT
 from core.errors import BindingTypeError
 
@@ -36,15 +36,15 @@ def test_a_body_is_sent_as_it_is_where_nothing_is_traced() -> None:
 
 @given(st.lists(VALUES, max_size=3))
 def test_the_last_argument_of_the_application_is_never_taken_for_keywords(args: list[Any]) -> None:
-    sent = _placed(None, "add", tuple(args), {})
+    sent = _by_position(None, "add", tuple(args), {})
     ours = isinstance(sent[-1], dict) and KEYWORDS in sent[-1] if sent else False
     assert (sent[:-1] if ours else sent) == args
     assert not ours or sent[-1] == {KEYWORDS: {}, PARENT: ""}
 
 
 def test_keywords_are_put_in_their_places_and_others_into_one_object() -> None:
-    assert _placed(Counter, "add", ("k",), {"amount": 2}) == ["k", 2]
-    assert _placed(Counter, "add", ("k", 2), {"b": 3}) == ["k", 2, {KEYWORDS: {"b": 3}, PARENT: ""}]
-    assert _placed(None, "add", ("k",), {"amount": 2}) == ["k", {KEYWORDS: {"amount": 2}, PARENT: ""}]
+    assert _by_position(Counter, "add", ("k",), {"amount": 2}) == ["k", 2]
+    assert _by_position(Counter, "add", ("k", 2), {"b": 3}) == ["k", 2, {KEYWORDS: {"b": 3}, PARENT: ""}]
+    assert _by_position(None, "add", ("k",), {"amount": 2}) == ["k", {KEYWORDS: {"amount": 2}, PARENT: ""}]
     with pytest.raises(BindingTypeError, match=r"Counter\.add\(\): missing a required argument: 'key'"):
-        _placed(Counter, "add", (), {"amount": 2})
+        _by_position(Counter, "add", (), {"amount": 2})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeveloperError
-from core.runtime.keeper import Keeper, Kept
+from core.runtime.keeper import Keeper, ServiceProcess
 from core.runtime.listening import ASK_UVICORN, open_listener
 from core.runtime.logs import ServiceLog
 from core.runtime.options import Serving
@@ -23,7 +23,7 @@ from core.telemetry.metrics import Snapshot
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
 
-class Pretended(Kept):
+class Pretended(ServiceProcess):
     """A process of a version, which serves at once."""
 
     pid = os.getpid()

@@ -120,8 +120,8 @@ def _asking(sql: str, words: Sequence[Token]) -> Iterator[tuple[str, str | None]
             if not argument or index < places[0]:
                 continue
             asks = _PRESENT if index in places else _ZONES
-            told = [word.text[1:-1].lower() for word in argument if word.text not in ("(", ")")]
-            if len(told) == 1 and told[0] in asks:
+            texts = [word.text[1:-1].lower() for word in argument if word.text not in ("(", ")")]
+            if len(texts) == 1 and texts[0] in asks:
                 yield name, None
             elif any(word.kind not in ("string", "number", "symbol") for word in argument):
                 text = sql[argument[0].start : argument[-1].end]

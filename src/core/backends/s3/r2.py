@@ -96,7 +96,7 @@ class _Taken:
     name: str
     data: bytes = b""
     bodies: Sequence[_Body] = ()
-    kept: bool = False  # something names the pieces, or may
+    is_named: bool = False  # something names the pieces, or may
 
 
 class SharedBucketStorage(R2Storage[_Taken]):
@@ -216,7 +216,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
             await self._shared.write(f"{self._bodies}/{taken.name}/{name}", data)
 
     def discard(self, taken: _Taken) -> None:
-        if not taken.kept and taken.bodies:
+        if not taken.is_named and taken.bodies:
             self._soon(0.0, self._forget, taken.name, taken.bodies)
 
     async def _forget(self, name: str, bodies: Iterable[_Body]) -> None:
@@ -253,11 +253,11 @@ class SharedBucketStorage(R2Storage[_Taken]):
                 return True  # it was written, and the answer lost
             if conditions is not None and not conditions.hold_for(None if before is None else before.row):
                 if taken is not None:
-                    taken.kept = False
+                    taken.is_named = False
                 return False
             if taken is not None:
                 # From here on the entry may name the pieces, even where this fails.
-                taken.kept = True
+                taken.is_named = True
             tag = None if found is None else found[1].tag
             if await self._shared.write_if(f"{self._objects}/{name}", entry.dump(), tag):
                 break
@@ -287,7 +287,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
             state = await self._state(upload_id, key)
             if state is None or state[0] != _OPEN:
                 return False
-            taken.kept = True
+            taken.is_named = True
             where = self._part(upload_id, part.number)
             before = await self._shared.read(where)
             await self._shared.write(where, _dump([[*part[:3], part.md5.hex()], attrs.astuple(body)]))

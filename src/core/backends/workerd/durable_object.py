@@ -127,7 +127,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
         self._get = get
         self._cls = cls
         self._hook = hook
-        self._kept: Any = get()
+        self._current: Any = get()
 
     def _call_target(self) -> tuple[object, ...]:
         return (self.name or str(self.id),)
@@ -142,9 +142,9 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
         return name
 
     def _stub(self) -> Any:
-        if self._kept is None:
-            self._kept = self._get()
-        return self._kept
+        if self._current is None:
+            self._current = self._get()
+        return self._current
 
     async def _fetch(self, request: Request, /) -> Response:
         from core.backends.workerd.fetch import fetch_through
@@ -152,7 +152,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
         try:
             return await fetch_through(self._stub(), request, _error, parent_to_send())
         except Exception:
-            self._kept = None
+            self._current = None
             raise
 
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[object]]:
@@ -166,7 +166,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
             try:
                 return await rpc_method(self._stub(), name, self._cls, _error)(*args, **keywords)
             except Exception:
-                self._kept = None
+                self._current = None
                 raise
 
         return call if self._hook is None else self._hook.around(name, call, self._call_target())
@@ -372,7 +372,7 @@ def _sql_cell(value: object) -> object:
 
 
 @contextmanager
-def _kept(errors: list[BaseException]) -> Generator[None]:
+def _current(errors: list[BaseException]) -> Generator[None]:
     """Keep the error of a function that JavaScript calls: what JavaScript makes of it is another."""
     try:
         yield
@@ -442,7 +442,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         errors: list[BaseException] = []
 
         async def run(transaction: object) -> None:
-            with _kept(errors):
+            with _current(errors):
                 values.append(await closure(WorkerdTransaction(transaction)))
 
         with _calling(run, errors) as proxy:
@@ -454,7 +454,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         errors: list[BaseException] = []
 
         def run() -> None:
-            with _kept(errors):
+            with _current(errors):
                 values.append(closure())
 
         with _calling(run, errors) as proxy:

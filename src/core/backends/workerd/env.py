@@ -97,8 +97,8 @@ def _binding(value: object, field: EnvField | None = None) -> object:
             return of_fields(WorkerdVersionMetadata, structured(found))
         return plain
     if field is None or kind is None:
-        told = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor)
-        return plain if told is None else _made(KINDS[told], plain)
+        meant = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor)
+        return plain if meant is None else _made(KINDS[meant], plain)
     if kind.name == "durable_object":
         arguments = typing.get_args(field.annotation)
         return _made(kind, plain, arguments[0] if arguments else None)

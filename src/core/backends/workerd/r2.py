@@ -70,8 +70,8 @@ class WorkerdR2Bucket(_BucketEngine, R2Bucket):
         return _object(found) if found is None or attribute(found, "body") is None else _object_body(found)
 
     async def _put(self, key: str, value: object, *, only_if: object = None, **given: object) -> object:
-        told = _metadata(only_if=_stated(R2Conditional, only_if, "only_if"), **given)
-        return _object(await _with_value("put", value, partial(self._call, "put", _key("put", key), **told)))
+        metadata = _metadata(only_if=_stated(R2Conditional, only_if, "only_if"), **given)
+        return _object(await _with_value("put", value, partial(self._call, "put", _key("put", key), **metadata)))
 
     async def _delete(self, keys: str | Iterable[str]) -> None:
         names = [keys] if isinstance(keys, str) else [*keys]

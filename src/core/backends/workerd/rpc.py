@@ -29,7 +29,7 @@ def rpc_method(stub: object, name: str, cls: object, translate: Translator) -> C
 
     async def call(*args: object, **keywords: object) -> object:
         try:
-            outgoing = [js_value(value, classes=True) for value in _placed(cls, name, args, keywords)]
+            outgoing = [js_value(value, classes=True) for value in _by_position(cls, name, args, keywords)]
         except BindingTypeError as error:
             raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
         try:
@@ -40,7 +40,7 @@ def rpc_method(stub: object, name: str, cls: object, translate: Translator) -> C
     return call
 
 
-def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, object]) -> list[object]:
+def _by_position(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, object]) -> list[object]:
     """The arguments of a call in the order of the method's parameters, and after them what is ours, if anything is."""
     places, others = list(args), dict(keywords)
     method = getattr(cls, name, None) if keywords else None

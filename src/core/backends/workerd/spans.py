@@ -44,21 +44,21 @@ class IsolateSpan(Span):
         ids = {"trace_id": trace_id, "span_id": os.urandom(8).hex(), "parent_id": parent_id}
         self._tracer = tracer
         self._flags: str = flags
-        self._kept: dict[str, Any] = {"name": name, "kind": kind, **ids, "attributes": dict(attributes)}
-        self._kept["started"] = time.time_ns()
+        self._span: dict[str, Any] = {"name": name, "kind": kind, **ids, "attributes": dict(attributes)}
+        self._span["started"] = time.time_ns()
 
     @property
     def traceparent(self) -> str:
-        return f"00-{self._kept['trace_id']}-{self._kept['span_id']}-{self._flags}"
+        return f"00-{self._span['trace_id']}-{self._span['span_id']}-{self._flags}"
 
     def set_attribute(self, name: str, value: AttributeValue, /) -> None:
-        self._kept["attributes"][name] = value
+        self._span["attributes"][name] = value
 
     def end(self, error: BaseException | None = None, /) -> None:
         if error is not None:
             self.set_attribute("error.type", type(error).__name__)
         if int(self._flags, 16) & 1:
-            self._tracer.keep({**self._kept, "ended": time.time_ns(), "failed": error is not None})
+            self._tracer.keep({**self._span, "ended": time.time_ns(), "failed": error is not None})
 
 
 class IsolateTracer(Tracer):

@@ -27,15 +27,15 @@ E = TypeVar("E")
 
 def entrypoint(app: App[Any], /) -> type[Any]:
     """The class `Default` for `app`. Name it so in the main module: the platform asks for that name."""
-    kept: list[object] = []
+    made: list[object] = []
 
     def env_of(env: object) -> object:
         # Every event brings the same bindings, so the Env is built by the first.
-        if not kept:
+        if not made:
             from core.backends.workerd.env import build_env
 
-            kept.append(build_env(app.env_class, env))
-        return kept[0]
+            made.append(build_env(app.env_class, env))
+        return made[0]
 
     class Default(_base("WorkerEntrypoint")):  # type: ignore[misc]  # which base it is, is known at run time
         async def fetch(self, request: Any) -> Any:

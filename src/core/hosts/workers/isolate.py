@@ -111,27 +111,27 @@ def asked(question: str, env: object, text: str) -> object:
 async def _asked(question: str, env: object, text: str) -> str:
     import json
 
-    told: Mapping[str, object] = {}
+    answer: Mapping[str, object] = {}
     match question:
         case "where":  # the requests in flight, and what they wait in
             from core.hosts.in_flight import requests_in_flight
 
-            told = {"where": requests_in_flight(asyncio.get_running_loop())}
+            answer = {"where": requests_in_flight(asyncio.get_running_loop())}
         case "spans":  # those that ended since they were last asked for
             from core.backends.workerd.spans import IsolateTracer
 
             tracer = IsolateTracer.current
-            told = {"spans": [] if tracer is None else tracer.taken()}
+            answer = {"spans": [] if tracer is None else tracer.taken()}
         case "metrics":
             own, meter = _env(env), _isolate.meter
             if meter is not None:
                 from core.telemetry.metrics import measure_queues
 
                 await measure_queues(own, meter)
-                told = meter.snapshot()
+                answer = meter.snapshot()
         case _:
-            told = await _migrate(env, json.loads(text))
-    return json.dumps(told)
+            answer = await _migrate(env, json.loads(text))
+    return json.dumps(answer)
 
 
 async def _migrate(env: object, job: Mapping[str, Any]) -> Mapping[str, object]:

@@ -118,16 +118,16 @@ def js_response_of(response: http.Response) -> object:
 
 
 def _js_headers(headers: tuple[tuple[str, str], ...]) -> object:
-    kept = _KEPT.get(headers)
-    if kept is None:
+    found = _KEPT.get(headers)
+    if found is None:
         across = bridge()
-        kept = across.js.Headers.new(across.to_js(headers))
+        found = across.js.Headers.new(across.to_js(headers))
         # Ids, cookies and rate limits differ on every response: a long value is not kept, and never too many.
         if len(headers) < 4 and all(name != "set-cookie" and len(value) < 64 for name, value in headers):
             if len(_KEPT) >= _KEPT_MOST:
                 _KEPT.clear()
-            _KEPT[headers] = kept
-    return kept
+            _KEPT[headers] = found
+    return found
 
 
 async def _logged(chunks: AsyncIterator[bytes], req: AnyRequest) -> AsyncGenerator[bytes, None]:

@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
         return runner.run(_Child(job).run())
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     from core.explain.failure import failure_of  # loaded after a failure only
 
     return failure_of(error).as_text()
@@ -158,7 +158,7 @@ class _Child:
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
-            await self._fail(f"the application cannot be loaded:\n{_told(error)}")
+            await self._fail(f"the application cannot be loaded:\n{_message_of(error)}")
         return None
 
     def _warn(self, line: str) -> None:
@@ -174,7 +174,7 @@ class _Child:
         try:
             await loaded.app.startup(loaded.env)
         except Exception as error:  # a lifespan may raise anything
-            await self._fail(f"the application cannot be started:\n{_told(error)}")
+            await self._fail(f"the application cannot be started:\n{_message_of(error)}")
             return
         try:
             from core.hosts.server import Server
@@ -227,10 +227,10 @@ def answer_where(descriptor: int) -> None:
 def _answer(asked: socket.socket, loop: asyncio.AbstractEventLoop, answering: int) -> None:
     while asked.recv(1):
         try:
-            told = _where(loop, answering)
+            stacks = _where(loop, answering)
         except Exception as error:  # what it reads changes meanwhile
-            told = f"the requests in flight cannot be read: {error!r}"
-        asked.sendall(f"{told}\0".encode("utf-8", "replace"))
+            stacks = f"the requests in flight cannot be read: {error!r}"
+        asked.sendall(f"{stacks}\0".encode("utf-8", "replace"))
 
 
 def _where(loop: asyncio.AbstractEventLoop, answering: int) -> str:

@@ -30,7 +30,7 @@ from core.config.load import load as load_configuration
 from core.errors import DeveloperError
 from core.hosts.limits import raise_descriptors
 from core.hosts.output import LineReader
-from core.runtime.keeper import SILENT, Keeper, Kept
+from core.runtime.keeper import SILENT, Keeper, ServiceProcess
 from core.runtime.listening import ASK_UVICORN, open_listener
 from core.runtime.logs import ServiceLog
 from core.runtime.options import Job, PythonOptions
@@ -42,7 +42,7 @@ _STATE: Final = "state"
 _MEASURED_WITHIN = 2.0
 _LONGEST_LINE = 2**24
 _ASKED_SECONDS = 2.0
-_TOLD_WITHIN = 2.0
+_LOGGED_WITHIN = 2.0
 _QUIET = 0.2
 
 
@@ -133,7 +133,7 @@ class _Children(Keeper["Child", None]):
 # One process, as the keeper has it ------------------------------------------------------------------------------------
 
 
-class Child(Kept):
+class Child(ServiceProcess):
     """A running process, as the keeper has it."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Child(Kept):
         self._name = job.name
         self._control = control
         self._asked = asked
-        self._told = asyncio.Event()
+        self._stacks_logged = asyncio.Event()
         self._log = log
         self._asking: deque[asyncio.Future[str]] = deque()
         loop = asyncio.get_running_loop()
@@ -187,12 +187,12 @@ class Child(Kept):
         finally:
             self._writer.close()
         status = await self.ended
-        for told in (self._loaded, self.ready):
-            if not told.done():
-                told.set_exception(
+        for future in (self._loaded, self.ready):
+            if not future.done():
+                future.set_exception(
                     DeveloperError(reason or f"the process ended with status {status} instead of serving")
                 )
-                told.exception()  # who waits is told; that nobody does is not a mistake
+                future.exception()  # who waits is told; that nobody does is not a mistake
 
     async def answers(self, seconds: float | None) -> str | None:
         """Ask whether its event loop goes round. One that hangs writes where, and is a problem."""
@@ -213,9 +213,9 @@ class Child(Kept):
                     piece = b"\0"
                 text += piece
                 if text and (piece.endswith(b"\0") or not piece):
-                    told = text.decode("utf-8", "replace").strip("\0\n")
-                    self._log.warn(f"{self._name} (process {self.pid}):\n{told}")
-                    self._told.set()
+                    stacks = text.decode("utf-8", "replace").strip("\0\n")
+                    self._log.warn(f"{self._name} (process {self.pid}):\n{stacks}")
+                    self._stacks_logged.set()
                     text = b""
                 if not piece:
                     return
@@ -224,16 +224,16 @@ class Child(Kept):
         """Have it write to the log where it is: its requests in flight, and the stacks of its threads."""
         if self.ended.done():
             return
-        self._told.clear()
+        self._stacks_logged.clear()
         with contextlib.suppress(OSError):
             self._asked.send(b"?")
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._told.wait(), _TOLD_WITHIN)
-        if not self._told.is_set():
+            await asyncio.wait_for(self._stacks_logged.wait(), _LOGGED_WITHIN)
+        if not self._stacks_logged.is_set():
             # Something keeps the interpreter for itself, so that no thread of Python's runs. This handler is in C.
             self.signal(signal.SIGUSR1)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._told.wait(), _TOLD_WITHIN)
+                await asyncio.wait_for(self._stacks_logged.wait(), _LOGGED_WITHIN)
 
     async def condition(self) -> str | None:
         """Ask what it says of itself: the reason why it can take no further connection, or None."""

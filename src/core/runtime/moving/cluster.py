@@ -157,8 +157,8 @@ class _Import:
                     await self._write(source, contents)
                     self._count(source, contents)
             except OSError as error:  # TimeoutError is one
-                told = f"{type(error).__name__} {error}"
-                self.problems.append(f"{name}: the process that writes it did not answer: {told}")
+                reason = f"{type(error).__name__} {error}"
+                self.problems.append(f"{name}: the process that writes it did not answer: {reason}")
             except Exception as error:
                 self.problems.append(f"{name}: {error}")
 
@@ -193,12 +193,12 @@ class _Import:
                 return
             if there is not None:
                 raise DeveloperError(
-                    f"the cluster has something else there already: {_told(there)}, where the backup has "
-                    f"{_told(expected)}. Move a backup before the first node starts, or into another prefix of the bucket"
+                    f"the cluster has something else there already: {_shown(there)}, where the backup has "
+                    f"{_shown(expected)}. Move a backup before the first node starts, or into another prefix of the bucket"
                 )
             written = answer.get("written")
             if written is not None and written != expected:
-                raise DeveloperError(f"{_told(written)} were written, and the backup has {_told(expected)}")
+                raise DeveloperError(f"{_shown(written)} were written, and the backup has {_shown(expected)}")
 
     async def _ask(self, method: str, path: str, body: bytes) -> bytes:
         """Ask the process that writes, which answers those who have its token."""
@@ -210,7 +210,7 @@ class _Import:
         return answer
 
 
-def _told(counts: Mapping[str, Any]) -> str:
+def _shown(counts: Mapping[str, Any]) -> str:
     return f"{sum(counts['tables'].values())} rows in {len(counts['tables'])} tables and {counts['values']} values"
 
 

@@ -39,8 +39,8 @@ def examine(asked: str) -> str:
     `asked` has the names of each package's `compiled` modules, and the paths of its other `modules`.
     """
     sys.meta_path.insert(0, Recorder)
-    told = {name: missing(set(found["compiled"]), found["modules"]) for name, found in json.loads(asked).items()}
-    return json.dumps({name: answer for name, answer in told.items() if answer is not None})
+    answers = {name: missing(set(found["compiled"]), found["modules"]) for name, found in json.loads(asked).items()}
+    return json.dumps({name: answer for name, answer in answers.items() if answer is not None})
 
 
 def missing(compiled: set[str], modules: dict[str, str]) -> tuple[str, str | None] | None:

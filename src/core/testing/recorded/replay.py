@@ -15,7 +15,7 @@ from core.app import App
 from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.secret import Secret
 from core.config.model import Configuration
-from core.middleware.memory import forget_kept
+from core.middleware.memory import forget_all
 from core.testing.client import Client
 from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
@@ -47,7 +47,7 @@ async def play(
     Raises EnvError where a fake is missing, sqlite3.Error for rows that a database does not take, and TimeoutError for
     an answer that does not end.
     """
-    forget_kept()
+    forget_all()
     clock = FakeClock(time)
     bindings = None if app.env_class is None else env(app.env_class, config=config, clock=clock)
     await fill(bindings, seed)

@@ -49,7 +49,7 @@ async def run_example(test: Callable[[], Coroutine[Any, Any, None]], settings: S
         with simulation.installed():
             await simulation.drive(test())
     except Exception:
-        note(_told(simulation))
+        note(_report(simulation))
         raise
     finally:
         tasks = asyncio.all_tasks() - before
@@ -58,7 +58,7 @@ async def run_example(test: Callable[[], Coroutine[Any, Any, None]], settings: S
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _told(simulation: Simulation) -> str:
+def _report(simulation: Simulation) -> str:
     return "\n".join(["The calls of this run:", *(f"  {call}" for call in simulation.log)])
 
 
@@ -119,5 +119,5 @@ class CoreStateMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """End the run. A machine that overrides it calls this too."""
-        note(_told(self._simulation))
+        note(_report(self._simulation))
         self._opened.__exit__(*sys.exc_info())

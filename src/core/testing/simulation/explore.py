@@ -54,7 +54,7 @@ def explore(run: Runner, settings: Settings) -> set[str]:
             _compare(made, once(Tape(made.tape.deviations)))
             reached |= made.reached
             if made.error is not None:
-                raise _told(*_shortest(made, passing, once), number=number, settings=settings)
+                raise _failure(*_shortest(made, passing, once), number=number, settings=settings)
             passing = made
     finally:
         logging.disable(level)
@@ -105,8 +105,8 @@ def _shortest(
         while size:
             at = 0
             while at < len(failed.tape.deviations) and left > 0:
-                kept = [*failed.tape.deviations.items()]
-                if not attempt(dict(kept[:at] + kept[at + size :])):
+                remaining = [*failed.tape.deviations.items()]
+                if not attempt(dict(remaining[:at] + remaining[at + size :])):
                     at += size
             size //= 2
         for position, value in [*failed.tape.deviations.items()]:
@@ -122,7 +122,7 @@ def _weight(deviations: Mapping[int, int]) -> tuple[int, int, int]:
     return len(deviations), sum(deviations.values()), sum(deviations)
 
 
-def _told(failed: Simulation, passing: Simulation, *, number: int, settings: Settings) -> BaseException:
+def _failure(failed: Simulation, passing: Simulation, *, number: int, settings: Settings) -> BaseException:
     """The error of a run, with what a developer needs to see and to repeat it."""
     error = failed.error
     assert error is not None

@@ -52,11 +52,11 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, runs: int
         failure = error
 
     @wraps(test)
-    async def told(*args: object, **fixtures: object) -> None:
+    async def reported(*args: object, **fixtures: object) -> None:
         if failure is not None:
             raise failure
 
-    item.obj = told
+    item.obj = reported
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     runtestprotocol(item, nextitem=nextitem)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

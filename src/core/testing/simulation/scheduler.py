@@ -21,7 +21,7 @@ import attrs
 from core.bindings.calls import BindingCall
 from core.context import Clock, SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
-from core.middleware.memory import forget_kept
+from core.middleware.memory import forget_all
 from core.middleware.request_id import forget_ids
 from core.testing import seam
 from core.testing.clock import FakeClock
@@ -312,7 +312,7 @@ class Simulation(Seam):
             raise RuntimeError("a simulation runs already: one cannot run inside another")
         forget_contexts()
         forget_ids()
-        forget_kept()
+        forget_all()
         numbers = random.Random(0)
         state = random.getstate()
         random.seed(0)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from core.backends.embedded.d1.plans import Plan, Step
+from core.backends.embedded.d1.plans import Plan, Statement
 from core.backends.embedded.d1.values import (
     AT_ONCE,
     Refused,
@@ -93,7 +93,7 @@ class Engine:
         self._plans: dict[str, Plan] = {}
         # Counts what may have changed the schema, or changed rows and taken it back.
         self._schema = 0
-        self._step: Step | None = None
+        self._statement: Statement | None = None
         self._last_row_id = 0
         self._bookmark = 0
         # Counts the rows that are read; without it they are taken to be those that are given back.
@@ -142,9 +142,9 @@ class Engine:
             # A statement that writes may fail in the middle: ON CONFLICT FAIL and RAISE(FAIL) keep its rows so far.
             return self.transaction([(sql, values)])[0]
         try:
-            return self._run(plan.steps[0], values, True)
+            return self._run(plan.statements[0], values, True)
         except sqlite3.OperationalError as error:
-            return self._again(error, partial(self._run, plan.steps[0], values, True))
+            return self._again(error, partial(self._run, plan.statements[0], values, True))
 
     def transaction(self, queries: Sequence[Query]) -> list[Answer]:
         """Run texts in one transaction. Blank ones are left out; none at all is refused."""
@@ -179,22 +179,22 @@ class Engine:
         if len(piece.text.encode("utf-8", "replace")) > MAX_SQL_BYTES:
             raise Refused(TOO_LONG)
         self._schema += 1
-        step = Step(piece)
-        self._start(step)
-        self._judge_dates(step)
+        statement = Statement(piece)
+        self._start(statement)
+        self._judge_dates(statement)
 
     @contextmanager
-    def _judged(self, step: Step) -> Generator[None]:
+    def _judged(self, statement: Statement) -> Generator[None]:
         """Undo what a test's clock may not tell the time in: a change of the schema, or rows."""
         dates = self._dates
-        if dates is None or not (dates.suspects or step.piece.keyword in _CHANGES):
+        if dates is None or not (dates.suspects or statement.piece.keyword in _CHANGES):
             yield
             return
         dates.asked = False
         self._connection.execute("SAVEPOINT _cf_schema")
         try:
             yield
-            self._judge_dates(step)
+            self._judge_dates(statement)
         except BaseException:
             self._connection.execute("ROLLBACK TO _cf_schema")
             raise
@@ -213,12 +213,12 @@ class Engine:
             self._schema += 1
             self._size = self._measure()
 
-    def _judge_dates(self, step: Step) -> None:
+    def _judge_dates(self, statement: Statement) -> None:
         """After a change of the schema or of rows: where may a test's clock not tell the time?"""
         dates = self._dates
         if dates is None:
             return
-        refusal = dates.judge() if step.piece.keyword in _CHANGES else dates.found() if dates.asked else None
+        refusal = dates.judge() if statement.piece.keyword in _CHANGES else dates.found() if dates.asked else None
         if refusal is not None:
             raise Refused(f"{refusal}: SQLITE_ERROR")
 
@@ -234,25 +234,25 @@ class Engine:
     def _query(self, plan: Plan, values: tuple[object, ...]) -> Answer:
         """Run one text inside the transaction there is."""
         if plan.too_long:
-            self._step = None
+            self._statement = None
             raise Refused(TOO_LONG)
-        if not plan.steps:
+        if not plan.statements:
             raise Refused(NO_EMPTY_STATEMENT)
         if plan.alone:
             if plan.reading or self._dates is None:
-                return self._run(plan.steps[0], values, plan.reading)
-            with self._judged(plan.steps[0]):
-                return self._run(plan.steps[0], values, False)
+                return self._run(plan.statements[0], values, plan.reading)
+            with self._judged(plan.statements[0]):
+                return self._run(plan.statements[0], values, False)
         connection = self._connection
         version, changes = self._schema_version(), connection.total_changes
-        for step in plan.steps[:-1]:
-            if step.piece.parameters:
+        for statement in plan.statements[:-1]:
+            if statement.piece.parameters:
                 raise Refused(ONLY_LAST_HAS_PARAMETERS)
-            with self._judged(step):
-                self._start(step)
+            with self._judged(statement):
+                self._start(statement)
         changes = connection.total_changes - changes
-        with self._judged(plan.steps[-1]):
-            columns, rows, numbers = self._run(plan.steps[-1], values, plan.reading)
+        with self._judged(plan.statements[-1]):
+            columns, rows, numbers = self._run(plan.statements[-1], values, plan.reading)
         if not plan.reading:
             size, self._size = self._size, self._measure()
             changed = numbers[3] or changes != 0 or size != self._size or version != self._schema_version()
@@ -260,35 +260,35 @@ class Engine:
             numbers = (numbers[0], changes, numbers[2], changed, self._size, numbers[5], changes)
         return columns, rows, numbers
 
-    def _run(self, step: Step, values: tuple[object, ...], reading: bool) -> Answer:
+    def _run(self, statement: Statement, values: tuple[object, ...], reading: bool) -> Answer:
         """Run one statement. Every query waits for it, so it calls little and looks up nothing twice."""
         connection = self._connection
         now = self._now
         # Nothing changes for one that reads: it is counted once it has come to its end.
-        counted = None if self.reads is None or reading else self.reads.count(step, values, self._schema)
+        counted = None if self.reads is None or reading else self.reads.count(statement, values, self._schema)
         started = now()
         before = 0 if reading else connection.total_changes
         cursor: sqlite3.Cursor | None = None
         self._since = None
         self._trusted = False
         try:
-            if step.plain and step.unchecked:
+            if statement.plain and statement.unchecked:
                 # As `_execute` has it, without the call.
-                self._step = step
+                self._statement = statement
                 try:
-                    cursor = connection.execute(step.sql, values)
+                    cursor = connection.execute(statement.sql, values)
                 except UnicodeEncodeError:
-                    cursor = self._execute(step, values)
+                    cursor = self._execute(statement, values)
             else:
-                cursor = self._execute(step, values)
+                cursor = self._execute(statement, values)
             described = cursor.description
             columns: tuple[str, ...]
             if described is None:
                 columns, rows = (), []
             else:
                 columns = tuple(map(_first, described))
-                if step.written:
-                    columns = step.as_written(columns)
+                if statement.written:
+                    columns = statement.as_written(columns)
                 outgoing = self._outgoing
                 rows = [outgoing(row) for row in cursor.fetchmany(AT_ONCE)]
                 if len(rows) == AT_ONCE:
@@ -306,8 +306,8 @@ class Engine:
         last_row_id = cursor.lastrowid or 0
         read = len(rows)
         if self.reads is not None:
-            counted = self.reads.count(step, values, self._schema) if reading else counted
-            read = self.reads.note(step, counted, read)
+            counted = self.reads.count(statement, values, self._schema) if reading else counted
+            read = self.reads.note(statement, counted, read)
         if reading:
             self._last_row_id = last_row_id
             return columns, rows, (duration, 0, last_row_id, False, self._size, read, 0)
@@ -319,36 +319,36 @@ class Engine:
             self._size = self._measure()
         return columns, rows, (duration, changes, last_row_id, changed, self._size, read, changes)
 
-    def _start(self, step: Step) -> None:
+    def _start(self, statement: Statement) -> None:
         """Take one step of a statement, as the platform does where its rows are nobody's."""
         self._since = None
         self._trusted = False
         try:
-            self._execute(step, ()).close()
+            self._execute(statement, ()).close()
         finally:
             self._trusted = True
 
-    def _execute(self, step: Step, values: tuple[object, ...]) -> sqlite3.Cursor:
-        self._step = step
-        if not step.unchecked:
-            if not step.piece.tokens:
+    def _execute(self, statement: Statement, values: tuple[object, ...]) -> sqlite3.Cursor:
+        self._statement = statement
+        if not statement.unchecked:
+            if not statement.piece.tokens:
                 raise Refused(NO_EMPTY_STATEMENT)
-            if renames_to_reserved(step.piece):
+            if renames_to_reserved(statement.piece):
                 raise Refused(NOT_AUTHORIZED)
-            self._check_absent(step)
+            self._check_absent(statement)
         try:
-            return self._connection.execute(step.sql, values if step.plain else step.bindings(values))
+            return self._connection.execute(statement.sql, values if statement.plain else statement.bindings(values))
         except UnicodeEncodeError:
             # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
             whole = tuple([well_formed(v) if isinstance(v, str) else v for v in values])
-            return self._connection.execute(well_formed(step.sql), step.bindings(whole))
+            return self._connection.execute(well_formed(statement.sql), statement.bindings(whole))
 
-    def _check_absent(self, step: Step) -> None:
+    def _check_absent(self, statement: Statement) -> None:
         """Refuse tables that this SQLite may bring along and the platform's does not, unless somebody made one."""
-        default = refused_default(step.piece)
+        default = refused_default(statement.piece)
         if default is not None:
             raise Refused(f"not authorized to use function: {default.name}: SQLITE_ERROR")
-        for token in absent_tables(step.piece) if step.piece.keyword != "WITH" else ():
+        for token in absent_tables(statement.piece) if statement.piece.keyword != "WITH" else ():
             self._trusted = True
             made = self._connection.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", (token.name,))
             found = made.fetchone()
@@ -393,9 +393,9 @@ class Engine:
         if self._dates is not None and self._dates.denied is not None:
             message, self._dates.denied = self._dates.denied, None
             return f"{message}: SQLITE_ERROR"
-        token = None if self._step is None else locate(self._step.piece, message)
-        if token is not None and self._step is not None:
-            message += f" at offset {len(self._step.piece.text[: token.start].encode('utf-8', 'replace'))}"
+        token = None if self._statement is None else locate(self._statement.piece, message)
+        if token is not None and self._statement is not None:
+            message += f" at offset {len(self._statement.piece.text[: token.start].encode('utf-8', 'replace'))}"
         extended = name_of(error)
         if extended == "SQLITE_INTERRUPT":
             message += (

@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"(:_p+\d+)\f?")
 """A name of ours for a parameter."""
 
 
-class Step:
+class Statement:
     """One statement of a string, ready to run."""
 
     __slots__ = ("names", "piece", "plain", "sql", "unchecked", "written")
@@ -75,13 +75,13 @@ class Step:
 class Plan:
     """Facts about SQL before it runs."""
 
-    __slots__ = ("alone", "blank", "reading", "steps", "too_long")
+    __slots__ = ("alone", "blank", "reading", "statements", "too_long")
 
     def __init__(self, sql: str) -> None:
         self.blank: bool = not _COMMENT_LINE.sub("", sql).strip(WHITE_SPACE)
         self.too_long: bool = len(sql) * 4 > MAX_SQL_BYTES and len(sql.encode("utf-8", "replace")) > MAX_SQL_BYTES
         pieces = [] if self.blank or self.too_long else statements_of(sql)
-        self.steps: list[Step] = [Step(piece) for piece in pieces]
+        self.statements: list[Statement] = [Statement(piece) for piece in pieces]
         self.reading: bool = bool(pieces) and {piece.verb for piece in pieces} <= _READING
         self.alone: bool = len(pieces) == 1 and (self.reading or pieces[0].keyword in _ALONE)
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import attrs
 
-from core.backends.embedded.d1.plans import Step, with_names
+from core.backends.embedded.d1.plans import Statement, with_names
 from core.backends.embedded.sql_dates import Dates
 from core.backends.embedded.store import Database
 from core.context import Clock, system_clock
@@ -75,18 +75,18 @@ class RowsRead:
         """Take the rows there are now for those that the second connection sees: a transaction begins."""
         self._began = self._database.connection.total_changes
 
-    def count(self, step: Step, values: Sequence[object], schema: int) -> int | None:
+    def count(self, statement: Statement, values: Sequence[object], schema: int) -> int | None:
         """The rows that a statement is going to read; None where that cannot be found out.
 
         `schema` changes with the schema.
         """
-        query, names = _reading_of(step)
-        if query is None and step.piece.keyword == "EXPLAIN":
+        query, names = _reading_of(statement)
+        if query is None and statement.piece.keyword == "EXPLAIN":
             return 0
         named = {f"v{number}": value for number, value in enumerate(values, 1)}
         try:
             if query is None:
-                return _looked_up(self._database.connection, step.piece.tokens)
+                return _looked_up(self._database.connection, statement.piece.tokens)
             beside = self._beside(schema)
             if beside is None:
                 return None
@@ -104,7 +104,7 @@ class RowsRead:
             return None
         return max(read, 1) if visited and text != _NOTHING else read
 
-    def note(self, step: Step, read: int | None, returned: int) -> int:
+    def note(self, statement: Statement, read: int | None, returned: int) -> int:
         """Add up the rows of a statement that ran, and return them:
         those `returned` where they could not be counted.
         """
@@ -113,7 +113,7 @@ class RowsRead:
         call = counted.get()
         if call is not None:
             call.add(Counted(1, rows, read is not None))
-        if step.piece.keyword in ("ANALYZE", "PRAGMA"):
+        if statement.piece.keyword in ("ANALYZE", "PRAGMA"):
             # The other connection would go on with the statistics that it has loaded.
             self.close()
         return rows
@@ -261,21 +261,21 @@ def _places(tokens: Sequence[Token]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1000)
-def _reading_of(step: Step) -> tuple[tuple[str, str] | None, frozenset[str]]:
+def _reading_of(statement: Statement) -> tuple[tuple[str, str] | None, frozenset[str]]:
     """The part that reads, and all names: of a statement that runs again and again they are the same."""
-    return _reading(step), _names(step.piece.tokens)
+    return _reading(statement), _names(statement.piece.tokens)
 
 
-def _reading(step: Step) -> tuple[str, str] | None:
+def _reading(statement: Statement) -> tuple[str, str] | None:
     """The part of a statement that reads, as a query, and the same without its LIMIT; None where nothing of it
     reads.
     """
-    text = with_names(step.piece)
+    text = with_names(statement.piece)
     tokens = tokens_of(text)
     at = _places(tokens)
     end = tokens[-1].end if tokens else 0
     verb = next((word for word in at if word in _VERBS), None)
-    if step.piece.keyword == "EXPLAIN" or verb is None:
+    if statement.piece.keyword == "EXPLAIN" or verb is None:
         return None
     if verb in ("SELECT", "VALUES"):
         return text[:end], text[: at.get("LIMIT", end)]

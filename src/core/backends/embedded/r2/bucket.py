@@ -206,8 +206,8 @@ def _described(given: PutOptions | UploadOptions) -> tuple[dict[str, str], Descr
     """The custom metadata of a put or an upload, and all that the object is given beside its bytes."""
     custom = check_custom_metadata(given.get("custom_metadata"))
     http = dump_http_metadata(to_http_metadata(given.get("http_metadata")))
-    kept = given.get("storage_class") or "Standard"
-    return custom, Described(http, json.dumps(custom), kept, ssec_key_md5(given.get("ssec_key")))
+    storage_class = given.get("storage_class") or "Standard"
+    return custom, Described(http, json.dumps(custom), storage_class, ssec_key_md5(given.get("ssec_key")))
 
 
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
