@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, overload
 
 from typing_extensions import TypeForm, TypeVar
@@ -490,7 +489,7 @@ class Request(Generic[E_co, U_co, K_contra]):
             value = loads(body)
         except ValueError:
             raise CoreError(400, "Invalid JSON") from None
-        return value if type_ is Any and key is None else _structure_sent()(value, type_, key)
+        return value if type_ is Any and key is None else (_structure_sent or _load())(value, type_, key)
 
     async def form(self, limits: FormLimits | None = None, /) -> Form:
         """The fields and files of an urlencoded or multipart body. It is read once and remembered, and so is the body.
@@ -643,8 +642,13 @@ else:
     OpenRequest = Request
 
 
-@cache
-def _structure_sent() -> Callable[..., object]:
-    from core.validation.structure import structure_sent  # loaded with the first typed body
+_structure_sent: Callable[..., object] | None = None
 
+
+def _load() -> Callable[..., object]:
+    """Load what reads bodies into types, with the first of them."""
+    global _structure_sent
+    from core.validation.structure import structure_sent
+
+    _structure_sent = structure_sent
     return structure_sent

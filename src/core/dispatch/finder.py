@@ -80,8 +80,9 @@ class Finder:
         route = table.single_parameter_routes.get(head)
         if route is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
             # The path is canonical: the part before its last segment is in the table as it is.
-            run = route.run or self._route_chain(route, method, path.split("/"))
-            return run, Params({route.one: last}), path
+            params: Params[Any] = Params()  # quicker filled than made of another dict
+            params._keep(route.one, last)
+            return route.run or self._route_chain(route, method, path.split("/")), params, path
         # As `is_canonical` has it, without the call.
         if path.strip(CANONICAL) or "/." in path or path[:1] != "/":
             path = canonical_path(path)
@@ -99,7 +100,7 @@ class Finder:
             route = table.static.get(path) or table.find_in_groups(segments)
         if route is None:
             return self._missing_chain(segments), NO_PARAMS, path
-        params: Params[Any] = NO_PARAMS
+        params = NO_PARAMS
         if route.names or route.rest:
             params = Params(route.parameters(segments))
             table.keep_single_parameter_route(route, segments)

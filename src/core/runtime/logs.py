@@ -13,7 +13,6 @@ import contextlib
 import os
 import re
 from collections.abc import Callable
-from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,8 +47,11 @@ class ServiceLog:
             line = json_line(level, "core.serve", line)
         self.write(line)
 
-    warn = partialmethod(say, level="WARNING")
-    fail = partialmethod(say, level="ERROR")
+    def warn(self, line: str) -> None:
+        self.say(line, level="WARNING")
+
+    def fail(self, line: str) -> None:
+        self.say(line, level="ERROR")
 
     def warn_once(self, line: str) -> None:
         """Write a warning, unless it was written before: several processes find the same."""

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypeForm
 
@@ -34,7 +34,7 @@ from core.values import is_object
 
 T = TypeVar("T")
 
-_hooks: dict[tuple[Any, Source], Callable[[Any], Any]] = {}
+_hooks: dict[Source, dict[Any, Callable[[Any], Any]]] = {source: {} for source in get_args(Source)}
 
 
 def structure(value: object, type_: TypeForm[T], source: Source = "json") -> T:
@@ -53,12 +53,10 @@ def structure_sent(value: object, type_: TypeForm[T], key: str | None = None, so
 
     Raises ValidationError with every mistake.
     """
-    hook: Callable[[object], T] | None
+    hook: Callable[[object], T]
     try:  # as `hook_of` has it, without the call
-        hook = _hooks[type_, source]
+        hook = _hooks[source][type_]
     except (KeyError, TypeError):
-        hook = None
-    if hook is None:
         hook = hook_of(type_, source)
     try:
         if key is None:
@@ -110,12 +108,13 @@ def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
 
 def hook_of(type_: object, source: Source = "json") -> Callable[[object], Any]:
     """The function that structures `type_` from a source: worked out once, then kept."""
+    hooks = _hooks[source]
     try:
-        hook = _hooks.get((type_, source))
+        hook = hooks.get(type_)
     except TypeError:  # an unhashable form, such as Annotated over a list
         return _make_hook(type_, source)
     if hook is None:
-        hook = _hooks[(type_, source)] = _make_hook(type_, source)
+        hook = hooks[type_] = _make_hook(type_, source)
     return hook
 
 

@@ -37,6 +37,7 @@ from core.runtime.options import Job, PythonOptions
 from core.runtime.process import read_lines
 from core.runtime.secrets import check_folder
 from core.runtime.state_folder import lock_state
+from core.telemetry.metrics import Snapshot
 
 _STATE: Final = "state"
 _MEASURED_WITHIN = 2.0
@@ -179,7 +180,7 @@ class Child(ServiceProcess):
                     if not asked.done():
                         asked.set_result(json.loads(rest))
                 elif word == "numbers":
-                    self.numbers = json.loads(rest)
+                    self.numbers: Snapshot = json.loads(rest)
                 else:
                     (self.ready if word == "ready" else self._loaded).set_result(None)
         except OSError:
