@@ -11,7 +11,7 @@ from core.openapi.components import Components
 from core.openapi.facts import BODIES, Effect, Read
 from core.validation.schema import Schema, any_of, without_null
 
-_SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-length", "content-type", "cookie", "host"])
+_SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie", "host"])
 """Headers that are no parameters: other parts of a document say them, or every client sends them by itself."""
 _BODILESS: Final = frozenset(["get", "head", "delete", "options", "trace"])
 _WORDS: Final = {"query": "query", "header": "headers", "cookie": "cookies"}

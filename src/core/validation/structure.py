@@ -53,10 +53,12 @@ def structure_sent(value: object, type_: TypeForm[T], key: str | None = None, so
 
     Raises ValidationError with every mistake.
     """
-    hook: Callable[[object], T]
+    hook: Callable[[object], T] | None
     try:  # as `hook_of` has it, without the call
         hook = _hooks[source][type_]
     except (KeyError, TypeError):
+        hook = None  # and is looked for outside of here, so that no mistake is caused by this one
+    if hook is None:
         hook = hook_of(type_, source)
     try:
         if key is None:
