@@ -46,7 +46,7 @@ EXAMPLES = {
     "checks": '{ core-scan = "warning" }',
 }
 """Values of keys that say more than a value of their type would."""
-DIAGRAM = r"^!\[[^\]]*\]\((?:\.\./)?assets/(life-of-\w+-\w+|rooms|one-application|durable-object-room|types-to-handlers)\.svg\)$"
+DIAGRAM = r"^!\[[^\]]*\]\((?:\.\./)?assets/(life-of-\w+-\w+|layers|one-application|durable-object-room|types-to-handlers)\.svg\)$"
 SHOWN = ("raw, µs", "core", "starlette", "litestar", "fastapi")
 """The rows of the first table of measurements that the front page has."""
 

@@ -418,7 +418,7 @@ def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
             time.sleep(1.0)
             assert not any(answer.done() for answer in early)
             said: list[str] = []
-            background.run(make_ready(node.node, migrated, migrate=True, say=said.append))
+            background.run(make_ready(node.node, migrated, migrate=True, opened=False, say=said.append))
             assert said == ["DB: applied 0001_notes.sql"]
             assert not any(answer.done() for answer in early)
             background.run(node.node.post("/open", {}))
