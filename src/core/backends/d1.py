@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from core.bindings.calls import Hookable
 from core.bindings.d1 import D1PreparedStatement
-from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.bindings.numbers import MAX_SAFE_INTEGER, MIN_SAFE_INTEGER
 from core.errors import D1TypeError
 
 R = TypeVar("R", default=dict[str, Any])
@@ -63,7 +63,7 @@ def bindable(value: Any) -> str | float | bytes | None:
         case bool() | float():
             return float(value) if math.isfinite(value) else None
         case int():
-            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+            if MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
                 return float(value)
         case bytearray() | memoryview():
             return bytes(given)

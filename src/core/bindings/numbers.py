@@ -12,6 +12,9 @@ from typing import Final
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest whole number that every JavaScript number of its size can be told from."""
 
+MIN_SAFE_INTEGER: Final = -MAX_SAFE_INTEGER
+"""The smallest one."""
+
 TOO_LARGE: Final = "is beyond 2**53 - 1, which no number of the platform can hold. Write it as a string: str(number)"
 """The end of a message that begins with the number."""
 

@@ -25,7 +25,7 @@ from core.bindings.d1 import (
     D1Row,
     D1Value,
 )
-from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.bindings.numbers import MAX_SAFE_INTEGER, MIN_SAFE_INTEGER
 from core.errors import CoreError
 from core.statements.given import only_given
 from core.validation.rows import read_rows, row_reader
@@ -58,7 +58,7 @@ class EmbeddedD1PreparedStatement(D1Statement[R]):
             kind = value.__class__
             if kind is str or value is None:
                 bound.append(value)
-            elif kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+            elif kind is int and MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
                 bound.append(float(value))
             else:
                 bound.append(bindable(value))

@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -63,8 +62,6 @@ Numbers: TypeAlias = tuple[float, int, int, bool, int, int, int]
 """Of the meta: duration, changes, last_row_id, changed_db, size_after, rows_read, rows_written."""
 
 T = TypeVar("T")
-
-_first: Final = itemgetter(0)
 
 
 def engine_of(database: Database, clock: Clock, *, of_object: bool = False) -> Engine:
@@ -286,13 +283,14 @@ class Engine:
             if described is None:
                 columns, rows = (), []
             else:
-                columns = tuple(map(_first, described))
+                columns = tuple([column[0] for column in described])
                 if statement.written:
                     columns = statement.as_written(columns)
                 outgoing = self._outgoing
-                rows = [outgoing(row) for row in cursor.fetchmany(AT_ONCE)]
+                rows = outgoing(cursor.fetchmany(AT_ONCE))
                 if len(rows) == AT_ONCE:
-                    rows += map(outgoing, further_rows(cursor, rows, self.megabytes, self._owner))
+                    for part in further_rows(cursor, rows, self.megabytes, self._owner):
+                        rows += outgoing(part)
         except BaseException:
             self._trusted = True
             # A statement that is still in the middle of its rows would keep the transaction from its end.

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.bindings.numbers import MAX_SAFE_INTEGER, MIN_SAFE_INTEGER
 from core.errors import D1Error
 
 AT_ONCE: Final = 128
@@ -17,21 +17,25 @@ AT_ONCE: Final = 128
 _INFINITIES: Final = (math.inf, -math.inf)
 
 
-def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row as the platform's numbers would give it. Most have nothing to change."""
-    for value in row:
-        kind = value.__class__
-        if kind is float or (kind is int and not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER):
-            return tuple([_number(value) for value in row])
-    return row
+def from_sqlite(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows as the platform's numbers would give them: the same list, mostly, where nothing has to change."""
+    for row in rows:
+        for value in row:
+            kind = value.__class__
+            if kind is float or (kind is int and not MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER):
+                return [tuple([_number(value) for value in row]) for row in rows]
+    return rows
 
 
-def from_sqlite_with_infinity(row: tuple[object, ...]) -> tuple[object, ...]:
-    """A row as `from_sqlite` gives it, but with infinities: those of a Durable Object are not JSON."""
-    plain = from_sqlite(row)
-    if plain is row:
-        return row
-    return tuple([whole if whole in _INFINITIES else value for whole, value in zip(row, plain, strict=True)])
+def from_sqlite_with_infinity(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows as `from_sqlite` gives them, but with infinities: those of a Durable Object are not JSON."""
+    plain = from_sqlite(rows)
+    if plain is rows:
+        return rows
+    return [
+        tuple([whole if whole in _INFINITIES else value for whole, value in zip(*both, strict=True)])
+        for both in zip(rows, plain, strict=True)
+    ]
 
 
 def _number(value: Any) -> Any:
@@ -41,15 +45,17 @@ def _number(value: Any) -> Any:
             # A number has no kind there: 3.0 is written 3, until it is too long to be written out.
             return int(value) if abs(value) < 1e21 else value
         return value if math.isfinite(value) else None
-    if kind is int and not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+    if kind is int and not MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
         return int(float(value))
     return value
 
 
 def further_rows(
-    cursor: sqlite3.Cursor, part: list[tuple[object, ...]], megabytes: int, owner: str
-) -> Iterator[tuple[object, ...]]:
-    """The rows behind `part`, the first ones, for as long as a result may be: one without an end fills the memory."""
+    cursor: sqlite3.Cursor, part: list[tuple[Any, ...]], megabytes: int, owner: str
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows behind `part`, the first ones, some at a time, for as long as a result may be: one without an end fills
+    the memory.
+    """
     # About as long as they are in JSON.
     size, names = 0, sum(len(column[0]) + 12 for column in cursor.description)
     while part:
@@ -60,7 +66,7 @@ def further_rows(
                 "that has no end needs a LIMIT"
             )
         part = cursor.fetchmany(AT_ONCE)
-        yield from part
+        yield part
 
 
 def name_of(error: sqlite3.Error) -> str:
