@@ -162,12 +162,24 @@ REFUSED = (
 
 @pytest.mark.parametrize(
     "wrong",
-    [request("http://"), request("/known", method="CONNECT"), b"GET / HTTP/1.1\r\n\r\n", b"what is this\r\n\r\n"],
+    [
+        request("http://"),
+        request("/known", method="CONNECT"),
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a test\r\n\r\n",
+        b"what is this\r\n\r\n",
+    ],
 )
 @pytest.mark.parametrize("number", [1, 2])
 async def test_a_head_that_is_refused_takes_no_answer_from_the_requests_before_it(wrong: bytes, number: int) -> None:
     pong = OK + b"content-length: 4\r\n\r\npong"
     assert await answered(request("/known") * number + wrong) == pong * number + REFUSED
+
+
+async def test_a_host_that_http_1_0_may_leave_out_is_asked_for_by_http_1_1() -> None:
+    first = b"GET /known HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    received = await answered(first + b"GET /known HTTP/1.1\r\n\r\n")
+    assert received == OK + b"content-length: 4\r\nconnection: keep-alive\r\n\r\npong" + REFUSED
 
 
 async def test_a_coding_that_is_not_spoken_here_is_no_body_of_a_request() -> None:

@@ -26,7 +26,7 @@ from core.hosts.process import TurnedAway
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
-_ASKED: Final = frozenset([b"host", b"transfer-encoding"])
+_ASKED: Final = frozenset([b"expect", b"host", b"transfer-encoding"])
 _TARGET: Final = re.compile(rb"[^:]+://(?:[^/?#]*@)?([^/?#]*)")
 
 
@@ -62,26 +62,39 @@ class State(ServerState):
 class Connection(HttpToolsProtocol):
     """A connection. `reading` is the part of a request that comes next, and `since` when `check` first saw it."""
 
+    # Read and set more quickly than what the base class keeps in its dict.
+    __slots__ = (
+        "_asked", "_behind", "_checked", "_common", "_framing", "_refused_with", "_unsent", "active", "headers", "last",
+        "reading", "since", "url",
+    )  # fmt: skip
     server_state: State
     parser: Any  # without types
     app: Any
     scope: Any
-    url: bytes
-    headers: Any  # None before the first request
     pipeline: Any  # of requests that wait for the answer to another
-    last: Exchange | None = None
-    """The request that came last."""
-    active: Exchange | None = None
-    """The request that is answered, or was answered last; further ones wait in `pipeline`."""
-    reading: Literal["head", "body", "nothing"] = "head"
-    since: float | None = None
-    _host: bytes = b""
-    _refused_with: bytes = _INVALID
-    _behind: Callable[[], None] | None = None
-    """What is done behind the answers; set, nothing is read any more."""
-    _unsent = 0
-    _framing = 0
-    """The bytes that came since a message began or a body went on, in the pieces behind that one."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.url: bytes = b""
+        self.headers: Any = None  # before the first request
+        self.last: Exchange | None = None
+        """The request that came last."""
+        self.active: Exchange | None = None
+        """The request that is answered, or was answered last; further ones wait in `pipeline`."""
+        self.reading: Literal["head", "body", "nothing"] = "head"
+        self.since: float | None = None
+        self._asked: list[tuple[bytes, bytes]] = []
+        """The headers of the request that say which host is asked for, and how its body is framed."""
+        self._checked: list[tuple[bytes, bytes]] | None = None
+        """Those of an earlier request of HTTP/1.1, with which nothing was wrong."""
+        self._common: dict[str, Any] = {}
+        """The scope of each request, as far as it is the connection's."""
+        self._refused_with: bytes = _INVALID
+        self._behind: Callable[[], None] | None = None
+        """What is done behind the answers; set, nothing is read any more."""
+        self._unsent = 0
+        self._framing = 0
+        """The bytes that came since a message began or a body went on, in the pieces behind that one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         state = self.server_state
@@ -90,6 +103,21 @@ class Connection(HttpToolsProtocol):
             TurnedAway(transport, state.turned_away, self.loop)
             return
         super().connection_made(transport)
+        self._common = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            # Copied with places for what is the request's.
+            "headers": None,
+            "method": "",
+            "path": "",
+            "raw_path": b"",
+            "query_string": b"",
+        }
 
     # -- the parser's calls
 
@@ -100,55 +128,44 @@ class Connection(HttpToolsProtocol):
         self._framing = -1
         self.url = b""
         self.headers = []
+        self._asked = []
         self.expect_100_continue = False
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name in _ASKED:
+            if name == b"expect":
+                self.expect_100_continue = self.expect_100_continue or value.lower() == b"100-continue"
+            else:
+                self._asked.append((name, value))
+        self.headers.append((name, value))
+
     def on_headers_complete(self) -> None:
-        parser, headers = self.parser, self.headers
+        parser, url, headers = self.parser, self.url, self.headers
         version = parser.get_http_version()
-        asked = [pair for pair in headers if pair[0] in _ASKED]
-        hosts = [value for name, value in asked if name == b"host"]
-        if len(hosts) != 1:
-            if hosts or version == "1.1":
-                raise ValueError("a request has one Host")
-        elif hosts[0] != self._host:
-            if _HOST.fullmatch(hosts[0]) is None:
-                raise ValueError("Host is not a host")
-            self._host = hosts[0]
-        for name, value in asked:
-            if name == b"transfer-encoding":
-                if version == "1.0":
-                    raise ValueError("HTTP/1.0 has no codings: a proxy of it may see another end of the body")
-                if value.lower() != b"chunked":
-                    self._refused_with = _CODING
-                    raise ValueError("a coding that is not spoken here")
+        if version != "1.1" or self._asked != self._checked:
+            self._check_asked(version)
         method = parser.get_method().decode("ascii")
         app = self.app
-        if self.url == b"*" and method == "OPTIONS":
-            path, raw_path, query = "*", b"*", b""
+        if url[:1] == b"/" and b"#" not in url:  # nearly always
+            raw_path, _, query = url.partition(b"?")
+        elif url == b"*" and method == "OPTIONS":
+            raw_path, query = b"*", b""
             app = _answer_for_itself
         else:
-            parsed = httptools.parse_url(self.url)
+            parsed = httptools.parse_url(url)
             # None in the URL of an origin alone (RFC 9110, section 4.2.3).
             raw_path, query = parsed.path or b"/", parsed.query or b""
-            path = raw_path.decode("ascii")
-            if "%" in path:
-                path = urllib.parse.unquote(path)
             if parsed.host:
                 self._ask_named_host(raw_path, query)
-        scope = self.scope = {
-            "type": "http",
-            "asgi": _ASGI,
-            "http_version": version,
-            "server": self.server,
-            "client": self.client,
-            "scheme": self.scheme,
-            "root_path": "",
-            "headers": headers,
-            "method": method,
-            "path": path,
-            "raw_path": raw_path,
-            "query_string": query,
-        }
+        path = raw_path.decode("ascii")
+        scope = self.scope = self._common.copy()
+        scope["http_version"] = version
+        scope["headers"] = headers
+        scope["method"] = method
+        scope["path"] = urllib.parse.unquote(path) if "%" in path else path
+        scope["raw_path"] = raw_path
+        scope["query_string"] = query
         if parser.should_upgrade():
             if method == "CONNECT":
                 raise ValueError("this is no proxy")
@@ -174,6 +191,23 @@ class Connection(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.append(exchange)
+
+    def _check_asked(self, version: str) -> None:
+        hosts = [value for name, value in self._asked if name == b"host"]
+        if len(hosts) != 1:
+            if hosts or version == "1.1":
+                raise ValueError("a request has one Host")
+        elif _HOST.fullmatch(hosts[0]) is None:
+            raise ValueError("Host is not a host")
+        for name, value in self._asked:
+            if name == b"transfer-encoding":
+                if version == "1.0":
+                    raise ValueError("HTTP/1.0 has no codings: a proxy of it may see another end of the body")
+                if value.lower() != b"chunked":
+                    self._refused_with = _CODING
+                    raise ValueError("a coding that is not spoken here")
+        if version == "1.1":
+            self._checked = self._asked
 
     def _ask_named_host(self, path: bytes, query: bytes) -> None:
         """Take the host of a target that names one, whatever Host says (RFC 9112, section 3.2.2)."""
