@@ -6,6 +6,7 @@ RFC 9112 says how an answer is framed. Importing this needs uvicorn.
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
@@ -19,7 +20,6 @@ _FAILED_HEADERS: Final = (
     (b"content-length", b"21"),
     (b"connection", b"close"),
 )
-_FRAMING: Final = frozenset((b"content-length", b"connection"))
 _COPIED_MOST: Final = 65536
 
 
@@ -122,7 +122,12 @@ class Exchange:
             if self.waited_for:
                 # Nothing says whether the body comes yet, or the next request.
                 self.waited_for = self.keep_alive = False
-            head = self._written(message)
+            headers = (*connection.server_state.default_headers, *message.get("headers", ()))
+            write = _known_head if len(headers) <= _FEW else _head
+            bodiless = self.scope["method"] == "HEAD" or message["status"] in (204, 304)
+            head, self._left, self.keep_alive = write(
+                message["status"], headers, bodiless, self.scope["http_version"], self.keep_alive
+            )
             self.start = message
             if self._left is None:
                 connection.transport.write(head)  # a stream may be silent for long
@@ -154,34 +159,6 @@ class Exchange:
             self.tell()
             connection.on_response_complete()
 
-    def _written(self, message: Any) -> bytes:
-        """The head of an answer. Sets how long its body is, None where chunks, or the connection's end, will tell."""
-        status = message["status"]
-        bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
-        self._left = 0 if bodiless else None
-        lines = [STATUS_LINE[status]]
-        for pair in (*self._connection.server_state.default_headers, *message.get("headers", ())):
-            if pair[0] in _FRAMING:
-                if pair[0] == b"content-length":
-                    if not pair[1].isdigit():
-                        raise RuntimeError("a header cannot be sent: content-length")
-                    if not bodiless:
-                        self._left = int(pair[1])
-                elif b"close" in pair[1].lower():
-                    self.keep_alive = False
-                    continue
-            lines.append(_LINES.get(pair) or _line(pair))
-        if self.scope["http_version"] != "1.0":
-            if self._left is None:
-                lines.append(b"transfer-encoding: chunked\r\n")
-            ending = b"\r\n"
-        else:
-            # Which has no chunks, and closes a connection of which nothing is said (RFC 9112, appendix C.2.2).
-            self.keep_alive = self.keep_alive and self._left is not None
-            ending = b"connection: keep-alive\r\n\r\n"
-        lines.append(ending if self.keep_alive else b"connection: close\r\n\r\n")
-        return b"".join(lines)
-
     def is_stream(self) -> bool:
         """True while a body is sent whose length is not known."""
         return self.start is not None and not self.complete and self._left is None
@@ -201,6 +178,7 @@ class Exchange:
 # Most headers are the same on every answer. Those that differ fill the table with time, and then it begins again.
 _LINES: dict[tuple[bytes, bytes], bytes] = {}
 _LINES_MOST: Final = 1024
+_known_line: Final = _LINES.get
 
 
 def _line(pair: tuple[bytes, bytes]) -> bytes:
@@ -214,3 +192,44 @@ def _line(pair: tuple[bytes, bytes]) -> bytes:
     if len(value) < _LINES_MOST:
         _LINES[pair] = line
     return line
+
+
+def _head(
+    status: int, headers: tuple[tuple[bytes, bytes], ...], bodiless: bool, version: str, keep_alive: bool
+) -> tuple[bytes, int | None, bool]:
+    """The head of an answer; the length of its body, None where chunks, or the connection's end, will tell; and whether
+    the connection is kept behind it.
+    """
+    left = 0 if bodiless else None
+    lines = [STATUS_LINE[status]]
+    for pair in headers:
+        line = _known_line(pair)
+        if line is None:
+            name, value = pair
+            if name == b"content-length":
+                if not value.isdigit():
+                    raise RuntimeError("a header cannot be sent: content-length")
+                if not bodiless:
+                    left = int(value)
+                line = b"content-length: " + value + b"\r\n"
+            elif name == b"connection" and b"close" in value.lower():
+                keep_alive = False
+                continue
+            else:
+                line = _line(pair)
+        lines.append(line)
+    if version != "1.0":
+        if left is None:
+            lines.append(b"transfer-encoding: chunked\r\n")
+        ending = b"\r\n"
+    else:
+        # Which has no chunks, and closes a connection of which nothing is said (RFC 9112, appendix C.2.2).
+        keep_alive = keep_alive and left is not None
+        ending = b"connection: keep-alive\r\n\r\n"
+    lines.append(ending if keep_alive else b"connection: close\r\n\r\n")
+    return b"".join(lines), left, keep_alive
+
+
+# The head of an answer with few headers is the same again and again; one with more has an id among them, or a cookie.
+_FEW: Final = 4
+_known_head: Final = lru_cache(256)(_head)
