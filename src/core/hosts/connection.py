@@ -17,10 +17,10 @@ from typing import Any, Final, Literal
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from core.hosts.exchange import Exchange
+from core.hosts.exchange import CODING, INVALID, TIMEOUT, VERSION, Exchange, answer_for_itself
 from core.hosts.limits import Limits
 from core.hosts.process import TurnedAway
 
@@ -30,17 +30,7 @@ _ASKED: Final = frozenset([b"expect", b"host", b"transfer-encoding"])
 _TARGET: Final = re.compile(rb"[^:]+://(?:[^/?#]*@)?([^/?#]*)")
 
 
-def _refusal(status: int, text: bytes, headers: bytes = b"") -> bytes:
-    head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n"
-    return STATUS_LINE[status] + head % (len(text), headers) + text
-
-
-_TIMEOUT: Final = _refusal(408, b"Request Timeout")
-_INVALID: Final = _refusal(400, b"Invalid HTTP request received.")
-_CODING: Final = _refusal(501, b"The only transfer coding of a request is chunked.")
-_VERSION: Final = _refusal(
-    426, b"The version of WebSockets here is 13.", b"upgrade: websocket\r\nsec-websocket-version: 13\r\n"
-)
+_OF_REQUEST: Final = ("http_version", "headers", "method", "path", "raw_path", "query_string")
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 # What a client says behind its body, when its request is answered already, is no header (RFC 9110, section 6.5.1).
 _TRAILERS: Final = deque[tuple[bytes, bytes]](maxlen=0)
@@ -89,7 +79,7 @@ class Connection(HttpToolsProtocol):
         """Those of an earlier request of HTTP/1.1, with which nothing was wrong."""
         self._common: dict[str, Any] = {}
         """The scope of each request, as far as it is the connection's."""
-        self._refused_with: bytes = _INVALID
+        self._refused_with: bytes = INVALID
         self._behind: Callable[[], None] | None = None
         """What is done behind the answers; set, nothing is read any more."""
         self._unsent = 0
@@ -104,19 +94,13 @@ class Connection(HttpToolsProtocol):
             return
         super().connection_made(transport)
         self._common = {
+            **dict.fromkeys(_OF_REQUEST),  # a copy that has the places already is filled more quickly
             "type": "http",
             "asgi": _ASGI,
-            "http_version": "1.1",
             "server": self.server,
             "client": self.client,
             "scheme": self.scheme,
             "root_path": "",
-            # Copied with places for what is the request's.
-            "headers": None,
-            "method": "",
-            "path": "",
-            "raw_path": b"",
-            "query_string": b"",
         }
 
     # -- the parser's calls
@@ -151,7 +135,7 @@ class Connection(HttpToolsProtocol):
             raw_path, _, query = url.partition(b"?")
         elif url == b"*" and method == "OPTIONS":
             raw_path, query = b"*", b""
-            app = _answer_for_itself
+            app = answer_for_itself
         else:
             parsed = httptools.parse_url(url)
             # None in the URL of an origin alone (RFC 9110, section 4.2.3).
@@ -170,7 +154,7 @@ class Connection(HttpToolsProtocol):
             if method == "CONNECT":
                 raise ValueError("this is no proxy")
             if self._should_upgrade() and dict(headers).get(b"sec-websocket-version", b"13") != b"13":
-                self._refused_with = _VERSION
+                self._refused_with = VERSION
                 raise ValueError("a version that is not spoken here")
             self.last = None  # `data_received` goes on
             return
@@ -204,7 +188,7 @@ class Connection(HttpToolsProtocol):
                 if version == "1.0":
                     raise ValueError("HTTP/1.0 has no codings: a proxy of it may see another end of the body")
                 if value.lower() != b"chunked":
-                    self._refused_with = _CODING
+                    self._refused_with = CODING
                     raise ValueError("a coding that is not spoken here")
         if version == "1.1":
             self._checked = self._asked
@@ -344,7 +328,7 @@ class Connection(HttpToolsProtocol):
         elif self.reading == "head":
             if active is None and _over(waited, limits.head_seconds):
                 if self.headers is not None:  # else it has said nothing
-                    self.transport.write(_TIMEOUT)
+                    self.transport.write(TIMEOUT)
                 self.transport.close()
         elif self.reading == "body":
             if self.flow.read_paused:
@@ -353,7 +337,7 @@ class Connection(HttpToolsProtocol):
                 if active is not None:
                     active.cut(408)
                     if active.start is None:
-                        self.transport.write(_TIMEOUT)
+                        self.transport.write(TIMEOUT)
                 self.transport.close()
         elif active is None and _over(waited, limits.idle_seconds):
             self.transport.close()
@@ -414,8 +398,3 @@ class Connection(HttpToolsProtocol):
 
 def _over(waited: float, seconds: float) -> bool:
     return 0 < seconds < waited
-
-
-async def _answer_for_itself(scope: object, receive: object, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 204, "headers": []})
-    await send({"type": "http.response.body", "body": b""})

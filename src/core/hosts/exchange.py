@@ -23,6 +23,26 @@ _FAILED_HEADERS: Final = (
 _COPIED_MOST: Final = 65536
 
 
+def _refusal(status: int, text: bytes, headers: bytes = b"") -> bytes:
+    """The answer of a connection to what is no request."""
+    head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n"
+    return STATUS_LINE[status] + head % (len(text), headers) + text
+
+
+TIMEOUT: Final = _refusal(408, b"Request Timeout")
+INVALID: Final = _refusal(400, b"Invalid HTTP request received.")
+CODING: Final = _refusal(501, b"The only transfer coding of a request is chunked.")
+VERSION: Final = _refusal(
+    426, b"The version of WebSockets here is 13.", b"upgrade: websocket\r\nsec-websocket-version: 13\r\n"
+)
+
+
+async def answer_for_itself(scope: object, receive: object, send: Any) -> None:
+    """The application that answers `OPTIONS *`."""
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
 @attrs.define(eq=False)
 class Exchange:
     """A request and its answer: the two callables that ASGI hands to an application.
