@@ -72,16 +72,9 @@ UNCHECKED_IN: Final[Mapping[type, frozenset[str]]] = {
 def one_letter(one: str, other: str) -> bool:
     """True if one letter more, less, another or two in the wrong order make one key of the other."""
     short, long = sorted((key.lower().replace("_", "").replace("-", "") for key in (one, other)), key=len)
-    if short == long:
-        return True
-    if len(long) - len(short) > 1:
-        return False
     at = next((at for at, letter in enumerate(short) if letter != long[at]), len(short))
-    if len(long) > len(short):
-        return short[at:] == long[at + 1 :]
-    return short[at + 1 :] == long[at + 1 :] or (
-        short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
-    )
+    short, long = short[at:], long[at:]  # from the first letter that differs
+    return long[1:] in (short, short[1:]) or (short[:2] == long[1::-1] and short[2:] == long[2:])
 
 
 @cache

@@ -17,7 +17,7 @@ from core.values import frozen
 
 _LINE: Final = re.compile(
     r"""
-    (?:export[ \t]+)?
+    [ \t]*(?:export[ \t]+)?
     (?P<key>[A-Za-z_][\w.-]*)
     [ \t]*(?:=|:[ \t])[ \t]*
     (?:
@@ -31,7 +31,7 @@ _LINE: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NOTHING: Final = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)")
-_OPENING: Final = re.compile(r"(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*(?:=|:[ \t])[ \t]*([\"'`])")
+_OPENING: Final = re.compile(r"[ \t]*(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*(?:=|:[ \t])[ \t]*([\"'`])")
 _KEY: Final = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<key>[^=\s]*)")
 
 
@@ -52,18 +52,14 @@ def parse_dotenv(text: str, file: Path) -> tuple[list[LocalSecret], list[str]]:
     at, line = 0, 1
     text = text.removeprefix("\ufeff")
     while at < len(text):
-        start = at + len(text[at:]) - len(text[at:].lstrip(" \t")) if text[at] in " \t" else at
-        nothing = _NOTHING.match(text, at)
-        match = None if nothing else _LINE.match(text, start)
-        if nothing is not None:
+        if (nothing := _NOTHING.match(text, at)) is not None:
             end = nothing.end()
-        elif match is not None:
+        elif (match := _LINE.match(text, at)) is not None:
             end = match.end()
             entries.append(LocalSecret(match["key"], Secret(_value(match)), file, line))
         else:
-            newline = text.find("\n", at)
-            end = len(text) if newline < 0 else newline + 1
-            problems.append(f"{file.name}:{line}: {_mistake(text[start:end])}")
+            end = text.find("\n", at) + 1 or len(text)
+            problems.append(f"{file.name}:{line}: {_mistake(text[at:end])}")
         line += text.count("\n", at, end)
         at = end
     return entries, problems
