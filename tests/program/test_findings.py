@@ -16,7 +16,7 @@ from core.config.load import load_all
 from core.config.model import Configuration
 from core.errors import ConfigurationError
 from core.program.envs import EnvAttribute, EnvClass, check_env
-from core.program.findings import Finding, Location, configuration_findings, sort_findings
+from core.program.findings import Finding, configuration_findings, sort_findings
 from core.program.problems import (
     absent_parameter,
     binding_problem,
@@ -24,6 +24,7 @@ from core.program.problems import (
     queue_problem,
     unknown_parameter,
 )
+from core.program.table import Place
 
 
 def configured(directory: Path, text: str, name: str = "wrangler.toml") -> list[Configuration]:
@@ -35,16 +36,15 @@ def configured(directory: Path, text: str, name: str = "wrangler.toml") -> list[
 def attribute(name: str, shown: str, *, line: int = 0, **options: Any) -> EnvAttribute:
     kind = options.pop("kind", shown.partition("[")[0])
     return EnvAttribute(
-        name, options.pop("attribute", name), kind=kind, shown=shown, location=Location("env.py", line, 5), **options
+        name, options.pop("attribute", name), kind=kind, shown=shown, location=Place("env.py", line, 5), **options
     )
 
 
 def shape(*attributes: EnvAttribute, partial: bool = False) -> EnvClass:
     numbered = [
-        a if a.location.line else attrs.evolve(a, location=Location("env.py", 10 + n, 5))
-        for n, a in enumerate(attributes)
+        a if a.location.line else attrs.evolve(a, location=Place("env.py", 10 + n, 5)) for n, a in enumerate(attributes)
     ]
-    return EnvClass("Env", Location("env.py", 9, 1), numbered, partial)
+    return EnvClass("Env", Place("env.py", 9, 1), numbered, partial)
 
 
 def told(directory: Path, text: str, env: EnvClass, **options: Any) -> list[str]:

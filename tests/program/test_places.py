@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from tests.program.test_unread import HEAD, proved
 
 from core.program.databases import place_in
-from core.program.module_rules import Memory
 from core.program.modules import Modules
-from core.program.syntax import Node
 
 ESCAPES = {
     "\\n": "\n",
@@ -68,20 +66,18 @@ def test_each_character_stands_at_its_line(
         source += text
     written = f"NAMED = 'x, y'\nTEXT = (\n{source}\n)\n"
     (tmp_path / "texts.py").write_text(written)
-    modules = Modules([tmp_path], Memory().module)
+    modules = Modules([tmp_path], {})
     made = modules.add(tmp_path / "texts.py")
     assert made is not None
     assignment = made.tree.body[1]
     assert isinstance(assignment, ast.Assign)
-    node = Node(assignment.value, made.scope)
     assert len(modules.string(assignment.value, made.scope) or "") == len(lines)
     if source.count("\n") == 0:
         return
     for at, line in enumerate(lines):
-        place = place_in(modules, node, at, written.splitlines(keepends=True))
+        place = place_in(modules, assignment.value, made.scope, at, written.splitlines(keepends=True))
         assert place is not None
-        assert isinstance(place.node, ast.expr)
-        assert place.node.lineno == 3 + line
+        assert place.lineno == 3 + line
 
 
 LONG = '''\

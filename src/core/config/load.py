@@ -28,7 +28,7 @@ from core.config.model import Configuration, Worker
 from core.config.rules import check_level
 from core.config.secrets import LocalSecret, read_local_secrets
 from core.config.toml_text import KeyPath
-from core.config.words import dotted, listed, section_of, type_name
+from core.config.words import did_you_mean, dotted, listed, section_of, type_name
 from core.errors import ConfigurationError
 
 
@@ -42,14 +42,9 @@ def load(path: Path, *, environment: str | None = None) -> Configuration:
     for configuration in everything:
         if configuration.environment == environment:
             return configuration
-    names = [configuration.environment for configuration in everything if configuration.environment is not None]
-    near = get_close_matches(environment or "", names, n=1)
-    if near:
-        hint = f"Did you mean {near[0]}?"
-    elif names:
-        hint = f"There is {listed(names, 'or')}."
-    else:
-        hint = f"Write [env.{environment}], or leave the environment out."
+    names = everything[0].environments
+    way = f"There is {listed(names, 'or')}." if names else f"Write [env.{environment}], or leave the environment out."
+    hint = did_you_mean(environment or "", names, way)
     raise ConfigurationError([f"{path.name}: there is no environment {environment}. {hint}"])
 
 

@@ -6,7 +6,6 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from math import isfinite
 from pathlib import PurePosixPath
 from posixpath import normpath
@@ -17,7 +16,7 @@ from core.config.bindings import named_bindings
 from core.config.checks import CODES, LEVELS
 from core.config.document import Document, Problems, Table, as_list, as_table
 from core.config.toml_text import KeyPath
-from core.config.words import as_attribute, dotted, listed, section_of, type_name
+from core.config.words import as_attribute, did_you_mean, dotted, listed, section_of, type_name
 
 _WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
@@ -55,8 +54,7 @@ def check_level(document: Document, environment: str | None, problems: Problems)
             case ("core", "checks", _) if isinstance(value, dict):
                 pass  # the levels of the files at a path
             case ("core", "checks", code) | ("core", "checks", _, code) if code not in CODES:
-                near = get_close_matches(code, CODES, n=1)
-                hint = f"Did you mean {near[0]}?" if near else f"There are {listed(CODES, 'and')}."
+                hint = did_you_mean(code, CODES, f"There are {listed(CODES, 'and')}.")
                 problems.add(path, f": there is no finding of that code. {hint}")
             case ("core", "checks", _) | ("core", "checks", _, _) if isinstance(value, str) and value not in LEVELS:
                 problems.add(path, f' = "{value}" must be "off", "warning" or "error".')

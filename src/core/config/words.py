@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from keyword import iskeyword
 
 from core.config.toml_text import KeyPath
@@ -61,3 +62,9 @@ def type_name(value: object) -> str:
 def listed(words: Sequence[str], last: str) -> str:
     """The words with commas, and `last`, such as `and`, before the last one."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
+    """A question with the known name that is nearest to a name; `otherwise` where none is near."""
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]}?" if near else otherwise

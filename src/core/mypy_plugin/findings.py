@@ -15,30 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.config.nearest import FILE_NAMES
 from core.program.cache import Cache, python_of_now
+from core.program.findings import Finding
 from core.program.settings import Settings, read_settings
 from core.program.table import is_set
 
 if TYPE_CHECKING:
-    from core.config.checks import Code
     from core.program.databases import Behind, CallPlace
 
 _NAME: Final = "mypy"
-
-
-class ModuleFinding(NamedTuple):
-    """A finding in a module. Lines count from 1, columns from 0, as mypy counts them.
-
-    `typed` is mypy's own code for the same, which is told in its place where it is on. `end` is the last line that a
-    comment may switch it off in.
-    """
-
-    line: int
-    column: int
-    message: str
-    code: Code
-    severity: str
-    typed: str
-    end: int
 
 
 class _Proven(NamedTuple):
@@ -46,7 +30,7 @@ class _Proven(NamedTuple):
     is no program, or where not all are known. `called` are their statements.
     """
 
-    found: Mapping[str, Sequence[ModuleFinding]]
+    found: Mapping[str, Sequence[Finding]]
     files: Collection[str]
     environ: Sequence[tuple[str, str]]
     called: Sequence[Callable[[str, CallPlace], Behind | None]]
@@ -61,14 +45,14 @@ class Findings:
         self._settings = read_settings(config_file) if config_file is not None else Settings(root)
 
     @cached_property
-    def by_file(self) -> Mapping[str, Sequence[ModuleFinding]]:
+    def by_file(self) -> Mapping[str, Sequence[Finding]]:
         """The findings by real path: those of the last run, where everything is as it was then."""
         since = time.time_ns()
         cache = Cache(self._settings.root)
         key = [self._config_file, self._python, python_of_now()]
         cached: Any = cache.read(_NAME, key)
         if cached is not None and is_set(cached["environ"]):
-            return {path: [ModuleFinding(*one) for one in found] for path, found in cached["found"].items()}
+            return {path: [Finding(*one) for one in found] for path, found in cached["found"].items()}
         proven = self._proven
         if proven.files:
             cache.write(_NAME, key, {"found": proven.found, "environ": proven.environ}, files=proven.files, since=since)
@@ -94,7 +78,7 @@ class Findings:
         from core.program.projects import programs
         from core.program.proof import Options, prove
 
-        found: dict[str, dict[tuple[int, str], ModuleFinding]] = {}
+        found: dict[str, dict[tuple[int, str], Finding]] = {}
         called: list[Callable[[str, CallPlace], Behind | None]] = []
         files: set[str] = set()
         environ: set[tuple[str, str]] = set()
@@ -109,9 +93,7 @@ class Findings:
             called.append(proof.called)
             for one in (*proof.findings, *proof.ignored):
                 if CHECKS[one.code].title is not None:
-                    place, end = (one.line, max(one.column - 1, 0)), max(one.line, one.end_line)
-                    finding = ModuleFinding(*place, one.message, one.code, one.severity, one.typed, end)
-                    found.setdefault(os.path.realpath(one.file), {}).setdefault((one.line, one.message), finding)
+                    found.setdefault(os.path.realpath(one.file), {}).setdefault((one.line, one.message), one)
             repeats = repeats and bool(proof.files or not program.configurations)
             environ |= {*proof.environ}
             files |= proof.files
@@ -120,5 +102,8 @@ class Findings:
             folders = (self._settings.root, *self._settings.root.parents)
             files |= {*map(os.path.dirname, files), *(str(folder / name) for folder in folders for name in FILE_NAMES)}
             files |= {self._config_file} if self._config_file is not None else set()
-        sorted_by_file = {file: sorted(by_place.values()) for file, by_place in found.items()}
-        return _Proven(sorted_by_file, files if repeats else set(), sorted(environ), called)
+        by_file = {
+            file: sorted(by_place.values(), key=lambda one: (one.line, one.column, one.message))
+            for file, by_place in found.items()
+        }
+        return _Proven(by_file, files if repeats else set(), sorted(environ), called)

@@ -23,8 +23,9 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Instance, NoneType, Type, UnionType, get_proper_type
 
 from core.config.checks import CHECKS, Code
-from core.mypy_plugin.findings import Findings, ModuleFinding
+from core.mypy_plugin.findings import Findings
 from core.program.cache import own_version
+from core.program.findings import Finding
 
 if TYPE_CHECKING:
     from core.program.databases import Behind
@@ -111,7 +112,7 @@ class CorePlugin(TypesOfQueries):
             _ = self.findings.by_file  # by which every worker finds them in the cache
         sys.modules["core.mypy_plugin"].__version__ = version  # type: ignore[attr-defined]  # a module's own
 
-    def found(self, path: str) -> Sequence[ModuleFinding]:
+    def found(self, path: str) -> Sequence[Finding]:
         """The findings in a file."""
         by_file = self.findings.by_file
         return by_file.get(_real(path), ()) if by_file else ()
@@ -129,14 +130,15 @@ class CorePlugin(TypesOfQueries):
                 if not one.typed or not _errors(api).is_error_code_enabled(error_codes[one.typed]):
                     self._tell(api, one)
 
-    def _tell(self, api: object, one: ModuleFinding) -> None:
+    def _tell(self, api: object, one: Finding) -> None:
         errors = _errors(api)
         # While mypy tries overloads it holds messages back; and a daemon takes those of a function back with it.
         watchers, scope, errors._watchers, errors.scope = errors._watchers, errors.scope, [], None
         try:
             severity = "error" if one.severity == "error" else "note"
-            code, lines = ERROR_CODES[one.code], range(one.line, one.end + 1)
-            errors.report(one.line, one.column, one.message, code=code, severity=severity, origin_span=lines)
+            code, lines = ERROR_CODES[one.code], range(one.line, max(one.line, one.end_line) + 1)
+            column = max(one.column - 1, 0)  # mypy counts from 0
+            errors.report(one.line, column, one.message, code=code, severity=severity, origin_span=lines)
         finally:
             errors._watchers, errors.scope = watchers, scope
 
@@ -203,8 +205,8 @@ class CorePlugin(TypesOfQueries):
         for place, problem in problems:
             message = f"{found.label}: {problem}"
             if problem is not None and (place.line, message) not in already:
-                at, end = (place.line, place.column), place.end_line or place.line
-                self._tell(api, ModuleFinding(*at, message, "core-sql", found.level, "", end))
+                at, end = (api.path, place.line, place.column + 1), place.end_line or 0
+                self._tell(api, Finding("core-sql", message, *at, found.level, end_line=end))
         return ctx.default_return_type
 
 

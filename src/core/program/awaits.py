@@ -13,7 +13,7 @@ from typing import Final
 from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import NEXT, RESPONSE, Receivers
-from core.program.syntax import Node, finding_at
+from core.program.syntax import finding_at
 
 _OWN: Final = frozenset(["close", "send", "throw"])
 _SHOWS: Final = frozenset(["builtins.bool", "builtins.print", "builtins.repr", "builtins.str"])
@@ -75,15 +75,15 @@ def _is_looked_at(receivers: Receivers, expression: ast.expr, scope: Scope) -> b
             return False
 
 
-def sent_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def sent_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
     """The calls in the value of `res.json(…)`."""
-    match node.node:
+    match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[value]):
-            found = [each for each in _parts(value) if receivers.is_coroutine(each, node.scope)]
-            if found and receivers.kind(owner, node.scope) == RESPONSE:
+            found = [each for each in _parts(value) if receivers.is_coroutine(each, scope)]
+            if found and receivers.kind(owner, scope) == RESPONSE:
                 for each in found:
                     message = f"{_shown(each)} in the response is a call that was not awaited. Write `await` before it"
-                    yield finding_at(each, node.scope, "core-await", message)
+                    yield finding_at(each, scope, "core-await", message)
         case _:
             pass
 

@@ -56,15 +56,13 @@ class Bodies:
                         served.handles.append(route)
             for event in app.events:
                 self._of(event.handler, app, event.place)
-            for error in app.errors:
-                self._of(error.handler, app, error.place)
         for places, why in (
             (table.unread, "it comes from a module that cannot be imported"),
             (table.unmounted, 'its router is mounted nowhere. Mount it: app.use("/prefix", router)'),
         ):
             self.unread += (Unread(place.file, place.line, why, "handler") for place in places)
         handlers = {route.handler for app in table.apps for route in app.routes if route.handler is not None}
-        handlers |= {event.handler for app in table.apps for event in app.events}
+        handlers |= {event.handler for app in table.apps for event in app.events if event.kind != "error"}
         self.handlers: int = sum(any(map(self.function, table.callbacks[index].bodies)) for index in handlers)
         """The number of handlers that were found, of routes and events."""
 
@@ -121,7 +119,12 @@ class Bodies:
         described = self.table.callbacks[index]
         found = [*map(self.function, described.bodies)]
         if place is not None:
-            self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])
+            # The `def` that is decorated at the line of the registration is one of them.
+            self._functions(place.file)
+            decorated = self._decorated.get(place.file, {}).get(place.line)
+            unread = Unread(place.file, place.line, f"the function behind {described.name} is not found", "handler")
+            if not described.whole or (decorated is not None and decorated not in found):
+                self.unread += [unread] if unread not in self.unread else []
         all_served: list[Served] = []
         for function, scope in zip(described.bodies, found, strict=True):
             if scope is None:
@@ -134,15 +137,6 @@ class Bodies:
                 served.apps.append(app)
             all_served.append(served)
         return all_served
-
-    def _check_whole(self, name: str, whole: bool, place: Place, found: Iterable[FunctionScope]) -> None:
-        """Note a handler whose body, or that of the `def` that is decorated at its line, is not found."""
-        self._functions(place.file)
-        decorated = self._decorated.get(place.file, {}).get(place.line)
-        if not whole or (decorated is not None and decorated not in found):
-            unread = Unread(place.file, place.line, f"the function behind {name} is not found", "handler")
-            if unread not in self.unread:
-                self.unread.append(unread)
 
     def function(self, function: Function) -> FunctionScope | None:
         """A function of a table."""

@@ -110,7 +110,7 @@ class BuiltTexts:
         if known is not None:
             yield known
             return
-        definitions = self._definitions(text, scope)
+        definitions = self.modules.definitions(text, scope)
         if isinstance(text, ast.Name) and any(map(_given, definitions)):
             asked = (text.id, scope) in self._asked
             self.straight = self.straight and len(definitions) == 1 and not asked
@@ -199,7 +199,10 @@ class BuiltTexts:
 
     # -- what a value is
 
-    def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE) -> int:
+    def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE, of: str = "") -> int:
+        """What a value is; what is in it, where `of` is `keys` or `values`."""
+        if of:
+            return self._elements(value, scope, bound, of)
         if value in self._busy:
             return FIXED  # it is made of itself
         self._busy.add(value)
@@ -235,10 +238,10 @@ class BuiltTexts:
 
     def _variable(self, name: ast.Name, scope: Scope, of: str) -> int:
         """The state of all the values that a variable is given; of what is in them where `of` is `keys` or `values`."""
-        definitions = self._definitions(name, scope)
+        definitions = self.modules.definitions(name, scope)
         if not definitions:
             value, where = self.modules.value(name, scope)
-            return UNKNOWN if isinstance(value, ast.Name) else self._ask(value, where, of)
+            return UNKNOWN if isinstance(value, ast.Name) else self._state(value, where, of=of)
         if (name.id, scope) in self._asked:
             return FIXED  # what it had before
         self._asked.add((name.id, scope))
@@ -246,14 +249,6 @@ class BuiltTexts:
         found += self._put_in(name.id, definitions[0][1], of) if of else []
         self._asked.remove((name.id, scope))
         return max(found)
-
-    def _ask(self, value: ast.expr, scope: Scope, of: str, bound: _Bound = _NONE) -> int:
-        return self._elements(value, scope, bound, of) if of else self._state(value, scope, bound)
-
-    def _definitions(self, name: ast.expr, scope: Scope) -> list[tuple[Definition, Scope]]:
-        """The places in a function, or around it, that give a variable its values; none for an import."""
-        found = self.modules.definitions(name, scope)
-        return found if all(one.alias is None for one, _ in found) else []
 
     def _defined(self, definition: Definition, scope: Scope, name: str, of: str) -> int:
         match definition.node:
@@ -263,15 +258,15 @@ class BuiltTexts:
             case ast.For(iter=items) | ast.AsyncFor(iter=items):
                 return self._elements(items, scope, _NONE)
             case ast.AugAssign(value=value):
-                return self._ask(value, scope, of)
+                return self._state(value, scope, of=of)
             case ast.Assign(value=value):
-                return self._ask(value, scope, of)
+                return self._state(value, scope, of=of)
             case ast.AnnAssign(annotation=annotation, value=value):
                 declared = self._annotated(annotation, scope)
-                return min(declared, self._ask(value, scope, of)) if value is not None else FIXED
+                return min(declared, self._state(value, scope, of=of)) if value is not None else FIXED
             case node:
                 named = [one for one in ast.walk(node) if isinstance(one, ast.NamedExpr) and one.target.id == name]
-                return max((self._ask(one.value, scope, of) for one in named), default=UNKNOWN)
+                return max((self._state(one.value, scope, of=of) for one in named), default=UNKNOWN)
 
     def _put_in(self, name: str, scope: Scope, of: str) -> Iterator[int]:
         """The states of values that are put into a list or a dict after it was made."""

@@ -169,17 +169,10 @@ class Classes:
     def fields(self, class_: ClassScope) -> Sequence[Field]:
         """The fields of a class with those of its bases, in the order of the constructor."""
         if class_ not in self._fields:
-            self._fields[class_] = self._fields_of(class_)
+            each = [(ancestor, one) for ancestor in reversed(self.ancestors(class_)) for one in ancestor.node.body]
+            found = {field.name: field for owner, one in each if (field := self._field(one, owner)) is not None}
+            self._fields[class_] = [one for one in found.values() if one.annotation is not _NOT_IN_INIT]
         return self._fields[class_]
-
-    def _fields_of(self, class_: ClassScope) -> list[Field]:
-        found: dict[str, Field] = {}
-        for ancestor in reversed(self.ancestors(class_)):
-            for statement in ancestor.node.body:
-                field = self._field(statement, ancestor)
-                if field is not None:
-                    found[field.name] = field
-        return [field for field in found.values() if field.annotation is not _NOT_IN_INIT]
 
     def _field(self, statement: ast.stmt, owner: ClassScope) -> Field | None:
         match statement:

@@ -6,7 +6,6 @@ Followed through annotations, `req.env`, names and the attributes of objects; th
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +14,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
+from core.config.checks import Severity
 from core.config.model import Binding, Configuration
 from core.program.bodies import Bodies
 from core.program.built import BuiltTexts
-from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import Modules
+from core.program.findings import Unread, level_of
+from core.program.modules import Modules, Scope
 from core.program.reader import Reader
 from core.program.receivers import Receivers
 from core.program.sources import Sources
-from core.program.syntax import Node, finding_at
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
@@ -38,10 +37,17 @@ _ESCAPE: Final = re.compile(r"\\(?:[0-7]{1,3}|x..|u.{4}|U.{8}|N\{[^}]*\}|(?P<lin
 _HOLE: Final = re.compile(r"(?P<brace>\{\{|\}\})|\{[^{}]*\}")
 
 
-class _Asked(NamedTuple):
-    """A `prepare` or an `exec`: its text, or all that it may be, the label and the schema of its database, and the
-    statement, as far as they are known. `why` says what is not; nothing for a statement that was read, and for what is
-    none.
+CallPlace: TypeAlias = "tuple[int, int, int | None, int | None]"
+"""The line and the column of a call's begin and of its end, as syntax trees have them."""
+RUNS: Final = frozenset(["first", "one", "all", "run", "raw", "as_"])
+_CALLED: Final = RUNS | {"bind"}
+
+
+class Behind(NamedTuple):
+    """The statement behind an expression: its text, or all that it may be, the label and the schema of its database,
+    and its facts, as far as they are known. `why` says what is not; nothing for a statement that was read, and for what
+    is none. `values` is how many were bound last: None where none were, -1 where they cannot be counted. `level` is
+    that of findings about it.
     """
 
     texts: Sequence[Text] = ()
@@ -51,25 +57,11 @@ class _Asked(NamedTuple):
     why: str = ""
     problem: str | None = None
     """The message about values that ought not to be in the text."""
+    values: int | None = None
+    level: Severity = "error"
 
 
-_NOT_ASKED: Final = _Asked()
-
-CallPlace: TypeAlias = "tuple[int, int, int | None, int | None]"
-"""The line and the column of a call's begin and of its end, as syntax trees have them."""
-RUNS: Final = frozenset(["first", "one", "all", "run", "raw", "as_"])
-_CALLED: Final = RUNS | {"bind"}
-
-
-class Behind(NamedTuple):
-    """The statement behind an expression: the name of its database, its facts, and how many values were bound last,
-    which is None where none were and -1 where they cannot be counted. `level` is that of findings about it.
-    """
-
-    label: str
-    statement: Statement
-    values: int | None
-    level: str = "error"
+_NOTHING: Final = Behind()
 
 
 class Databases(Receivers):
@@ -90,12 +82,12 @@ class Databases(Receivers):
                     self._found.setdefault(binding.name, (configuration, binding))
         self._schemas: dict[tuple[str | None, str], Schema] = {}
         self._built = BuiltTexts(self)
-        self._statements: dict[Node, _Asked] = {}
+        self._statements: dict[ast.expr, Behind] = {}
         self.read: int = 0
         """The number of statements that were read against their tables."""
         self.unread: list[Unread] = []
         """Those that were not."""
-        self._calls: dict[str, dict[CallPlace, Node]] = {}
+        self._calls: dict[str, dict[CallPlace, tuple[ast.expr, Scope]]] = {}
 
     def called(self, path: str, place: CallPlace) -> Behind | None:
         """The statement behind a `bind`, a `first` or their like in a file, for a type checker that knows more of its
@@ -104,88 +96,80 @@ class Databases(Receivers):
         if path not in self._calls:
             module = self.modules.add(Path(path))
             self._calls[path] = {
-                (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset): Node(node, scope)
+                (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset): (
+                    call if call.func.attr == "bind" else call.func.value,
+                    scope,
+                )
                 for scope in (module.scope.walk() if module is not None else ())
-                for node in scope.nodes.of(ast.Call)
-                if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
+                for call in scope.nodes.of(ast.Call)
+                if isinstance(call.func, ast.Attribute) and call.func.attr in _CALLED
             }
-        call = self._calls[path].get(place)
-        parts = call.method_call() if call is not None else None
-        if call is None or parts is None:
-            return None
-        found = self.behind(call if parts.name == "bind" else parts.receiver)
+        expression = self._calls[path].get(place)
+        found = self.behind(*expression) if expression is not None else None
         level = level_of("core-sql", self.configurations, path)
-        return found._replace(level=level) if found is not None and level != "off" else None
-
-    def behind(self, expression: Node) -> Behind | None:
-        """The statement that an expression is, where its database is known."""
-        chain = self.prepared(expression)
-        asked = self._asked(chain[0]) if chain is not None else _NOT_ASKED
-        if chain is None or not asked.texts:
+        if found is None or level == "off":
             return None
-        return Behind(asked.label, asked.statement, chain[1])
+        return found._replace(level="error" if level == "error" else "warning")
 
-    def prepared(self, expression: Node) -> tuple[Node, int | None] | None:
+    def behind(self, expression: ast.expr, scope: Scope) -> Behind | None:
+        """The statement that an expression is, where its database is known."""
+        chain = self.prepared(expression, scope)
+        asked = self.asked(*chain[:2]) if chain is not None else _NOTHING
+        return asked._replace(values=chain[2]) if chain is not None and asked.texts else None
+
+    def prepared(self, expression: ast.expr, scope: Scope) -> tuple[ast.Call, Scope, int | None] | None:
         """The call of `prepare` that an expression begins with, through names, `bind` and `as_`, and how many values
         were bound last, as in `Behind`.
         """
         values: int | None = None
         for _ in range(_LONGEST):
-            call = expression.method_call()
-            if call is None:
-                value = self.modules.value(*expression)
-                assigned = self.modules.of_self(*value) if value == expression else value
-                if assigned is None:
+            match expression:
+                case ast.Call(func=ast.Attribute(attr="prepare" | "exec")):
+                    return expression, scope, values
+                case ast.Call(func=ast.Attribute(value=owner, attr="bind" | "as_" as name), args=given, keywords=named):
+                    if name == "bind" and values is None:
+                        values = -1 if named or any(isinstance(one, ast.Starred) for one in given) else len(given)
+                    expression = owner
+                case ast.Call(func=ast.Attribute()):
                     return None
-                expression = Node(*assigned)
-                continue
-            if call.name in ("prepare", "exec"):
-                return expression, values
-            if call.name not in ("bind", "as_"):
-                return None
-            if call.name == "bind" and values is None:
-                values = len(call.arguments) if call.counted else -1
-            expression = call.receiver
+                case _:
+                    value = self.modules.value(expression, scope)
+                    assigned = self.modules.of_self(*value) if value == (expression, scope) else value
+                    if assigned is None:
+                        return None
+                    expression, scope = assigned
         return None
 
-    def place_of(self, text: Node, at: int) -> Node:
-        """The line of the source that has the character `at` of a string."""
-        return place_in(self.modules, text, at, linecache.getlines(str(text.scope.module.path))) or text
-
-    def scans_of(self, prepare: Node) -> Sequence[str]:
-        """The tables that a statement reads without an index."""
-        asked = self._asked(prepare)
-        if asked.schema is None or not is_wanted("core-scan", self.configurations):
-            return ()
-        return list(dict.fromkeys(message for text in asked.texts for message in asked.schema.scans(text.text)))
-
-    def _asked(self, prepare: Node) -> _Asked:
+    def asked(self, prepare: ast.Call, scope: Scope) -> Behind:
+        """The statement of a `prepare` or an `exec`."""
         if prepare not in self._statements:
-            self._statements[prepare] = self._ask(prepare)
+            self._statements[prepare] = self._ask(prepare, scope)
         return self._statements[prepare]
 
-    def _ask(self, prepare: Node) -> _Asked:
-        parts = prepare.method_call()
-        if parts is None or len(parts.arguments) != 1:
-            return _NOT_ASKED
-        sql = self.modules.string(*parts.arguments[0])
-        kind, name = self.binding(*parts.receiver)
-        analyse = Schema.analyse_lines if parts.name == "exec" else Schema.analyse
+    def _ask(self, prepare: ast.Call, scope: Scope) -> Behind:
+        match prepare:
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[text]):
+                pass
+            case _:
+                return _NOTHING
+        sql = self.modules.string(text, scope)
+        kind, name, _ = self.value_of(owner, scope)
+        analyse = Schema.analyse_lines if method == "exec" else Schema.analyse
         if kind != "D1Database":
             # A Durable Object's storage has an exec, too.
-            asks = self._found and sql is not None and _VERB.match(sql) and parts.name != "exec"
-            return _Asked(why="its database is not known") if asks else _NOT_ASKED
+            asks = self._found and sql is not None and _VERB.match(sql) and method != "exec"
+            return Behind(why="its database is not known") if asks else _NOTHING
         found = [one for key, one in self._found.items() if name in ("", key)]
         label = found[0][1].name if len(found) == 1 else name or "SQL"
         texts: Sequence[Text] = [Text(sql)] if sql is not None else []
         counted = True
         if sql is None:
-            built = self._built.parts(*parts.arguments[0])
+            built = self._built.parts(text, scope)
             problem = check_values_in(built, self._built.straight)
             texts = texts_of(built) if self._built.straight and problem is None else []
             counted = not any(isinstance(part, Interpolated) and part.several for part in built)
             if not texts:
-                return _Asked(label=label, why="its text is not known before it runs", problem=problem)
+                return Behind(label=label, why="its text is not known before it runs", problem=problem)
         asked = [self._against(one, texts, analyse, counted=counted) for one in found]
         fitting = [one for one in asked if not one.why and not one.statement.problems]
         if len(asked) == 1 or len({one.statement for one in fitting}) == 1:
@@ -195,7 +179,7 @@ class Databases(Receivers):
             return min(asked, key=lambda one: any(problem.table for problem in one.statement.problems))
         statement = Statement.either({text: analyse(blank_schema(), text.text) for text in texts})
         which = "it may be for one database or another" if asked else "no configuration has its database"
-        return _Asked(texts, label, statement, why=which)
+        return Behind(texts, label, statement, why=which)
 
     def _against(
         self,
@@ -204,7 +188,7 @@ class Databases(Receivers):
         analyse: Callable[[Schema, str], Statement],
         *,
         counted: bool,
-    ) -> _Asked:
+    ) -> Behind:
         """A statement against the tables of one database. `counted`: its parameters are known."""
         label, schema = database[1].name, self.schema(*database)
         statement = Statement.either({text: analyse(schema, text.text) for text in texts})
@@ -219,22 +203,7 @@ class Databases(Receivers):
             why = f"{has}, and core dev and tests refuse it: use a newer Python, or write it otherwise"
         elif not schema.known:
             why = f"no migrations make the tables of {label}"
-        return _Asked(texts, label, statement, schema, why)
-
-    def count(self, prepare: Node) -> Iterator[Finding]:
-        """Count a statement as read, or note why it was not; values in a text that is put together are a problem."""
-        asked = self._asked(prepare)
-        if asked.texts and not asked.why:
-            self.read += 1
-        if not asked.why:
-            return
-        self.note_unread(prepare, asked.why)
-        if asked.problem is not None and isinstance(prepare.node, ast.Call):
-            yield finding_at(prepare.node.args[0], prepare.scope, "core-sql", f"{asked.label}: {asked.problem}")
-
-    def note_unread(self, call: Node, why: str) -> None:
-        """Note a statement that was not read."""
-        self.unread.append(Unread(str(call.scope.module.path), call.node.lineno, why))
+        return Behind(texts, label, statement, schema, why)
 
     # -- databases
 
@@ -256,32 +225,31 @@ class Databases(Receivers):
 # Lines of strings ----------------------------------------------------------------------------------------------------
 
 
-def place_in(modules: Modules, text: Node, at: int, lines: Sequence[str]) -> Node | None:
+def place_in(modules: Modules, text: ast.expr, scope: Scope, at: int, lines: Sequence[str]) -> ast.expr | None:
     """The line of the character `at` of a string, as an expression up to the end of the literal that has it.
 
     None where another module has it, and for a text of one line by its name: that is found by the name. `lines` are
     those of the module.
     """
-    value, scope = modules.value(*text)
-    if scope.module is not text.scope.module or (value is not text.node and value.lineno == value.end_lineno):
+    value, home = modules.value(text, scope)
+    if home.module is not scope.module or (value is not text and value.lineno == value.end_lineno):
         return None
     match value:
         case ast.BinOp(left=left, right=right):
-            size = len(modules.string(left, scope) or "")
-            one = Node(left if at < size else right, scope)
-            return place_in(modules, one, at if at < size else at - size, lines) or one
+            size = len(modules.string(left, home) or "")
+            one, at = (left, at) if at < size else (right, at - size)
+            return place_in(modules, one, home, at, lines) or one
         case ast.Constant():
             holes: list[int] = []
         case ast.JoinedStr(values=values):
             holes = [
-                len(modules.string(one.value, scope) or "") for one in values if isinstance(one, ast.FormattedValue)
+                len(modules.string(one.value, home) or "") for one in values if isinstance(one, ast.FormattedValue)
             ]
         case _:
             return None
     line = next((line for line, end in _ends(value, holes, lines) if at < end), value.lineno)
     column = value.col_offset if line == value.lineno else 0
-    place = ast.Constant("", lineno=line, col_offset=column, end_lineno=value.end_lineno)
-    return Node(place, scope)
+    return ast.Constant("", lineno=line, col_offset=column, end_lineno=value.end_lineno)
 
 
 def _ends(literal: ast.expr, holes: list[int], lines: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import attrs
-
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration, DurableObjectTable
-from core.config.words import as_attribute, listed
+from core.config.words import as_attribute, did_you_mean, listed
 from core.program.extensions import declared, protocol_of
-from core.program.findings import Finding, Location
+from core.program.findings import Finding
+from core.program.table import Place
 from core.program.wording import (
     annotation_for,
-    did_you_mean,
     in_file,
     json_type,
     required_secret,
@@ -52,7 +50,7 @@ class EnvAttribute:
     attribute: str
     kind: str
     shown: str
-    location: Location
+    location: Place
     optional: bool = False
     arguments: Sequence[str] = ()
     literals: Sequence[Scalar] = ()
@@ -69,7 +67,7 @@ class EnvClass:
     """
 
     name: str
-    location: Location
+    location: Place
     attributes: Sequence[EnvAttribute]
     partial: bool = False
 
@@ -90,7 +88,7 @@ def check_env(
     for first, *others in together.values():
         environments = [f"[env.{one.environment}]" for one in others]
         also = f". The same in {listed(environments, 'and')}" if others else ""
-        findings.append(attrs.evolve(first, message=first.message + also))
+        findings.append(first._replace(message=first.message + also))
     return findings
 
 
@@ -144,7 +142,7 @@ def _compare(
     orphans = {} if env.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
     missing: list[EnvAttribute] = []
 
-    def add(kind: str, name: str, place: Location, message: str, *more: str) -> None:
+    def add(kind: str, name: str, place: Place, message: str, *more: str) -> None:
         finding = Finding("core-env", message, *place, environment=configuration.environment)
         problems.append(((kind, name, *more), finding))
 
@@ -165,7 +163,9 @@ def _compare(
                     add("class", attribute.name, attribute.location, message, binding.entry.class_name)
 
     # A renamed binding is one mistake, not an attribute without binding and a binding without attribute.
-    for attribute, near in _pair(missing, orphans, configuration):
+    pairs = _pairs(missing, orphans)
+    for attribute in missing:
+        near = pairs.get(attribute.name)
         if near is None:
             add("missing", attribute.name, attribute.location, _missing(env, attribute, configuration))
         else:
@@ -206,10 +206,8 @@ def _wanted(binding: Binding) -> bool:
     return binding.kind == "var" or protocol_of(binding) is not None
 
 
-def _pair(
-    missing: Sequence[EnvAttribute], orphans: Mapping[str, Binding], configuration: Configuration
-) -> list[tuple[EnvAttribute, Binding | None]]:
-    """Each attribute without binding, with the binding without attribute that was likely meant.
+def _pairs(missing: Sequence[EnvAttribute], orphans: Mapping[str, Binding]) -> Mapping[str, Binding]:
+    """The binding without attribute that was likely meant by each attribute without binding.
 
     Nearest names first. When one attribute and one binding of a kind are left over, it is a new name for the binding.
     """
@@ -227,8 +225,7 @@ def _pair(
         rivals = [a for a in missing if a.name not in pairs and a is not attribute and a.kind == attribute.kind]
         if len(same) == 1 and not rivals and protocol_of(same[0]) is not None:
             pairs[attribute.name] = left.pop(same[0].name)
-    # A binding that has its attribute, or one of another kind, is still worth naming when it is only misspelled.
-    return [(attribute, pairs.get(attribute.name)) for attribute in missing]
+    return pairs
 
 
 def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:

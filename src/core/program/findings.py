@@ -8,22 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import attrs
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.config.checks import CHECKS, Code, Severity
-from core.config.model import Configuration
-from core.errors import ConfigurationError
-from core.values import frozen
 
-
-class Location(NamedTuple):
-    """A place in a source file. Lines and columns count from 1; 0 where it is not known."""
-
-    file: str
-    line: int = 0
-    column: int = 0
+if TYPE_CHECKING:
+    from core.config.model import Configuration
+    from core.errors import ConfigurationError
 
 
 class Unread(NamedTuple):
@@ -35,8 +26,8 @@ class Unread(NamedTuple):
     what: str = "statement"
 
 
-@frozen
-class Finding:
+# A tuple and not an attrs class: the mypy plugin reads it in every run, and does not import attrs for it.
+class Finding(NamedTuple):
     """One thing that cannot work. `environment` is the named environment it belongs to, None for the top level.
 
     `end_line` is the last line of the expression, 0 where that is not known: a text over several lines has no other
@@ -72,7 +63,7 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     ordered = sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message, f.environment or ""))
     once: dict[object, Finding] = {}
     for finding in ordered:
-        once.setdefault(attrs.evolve(finding, column=0), finding)
+        once.setdefault(finding._replace(column=0), finding)
     return [*once.values()]
 
 
@@ -126,7 +117,7 @@ def levelled(findings: Iterable[Finding], configurations: Sequence[Configuration
             case "error":
                 yield finding
             case "warning":
-                yield attrs.evolve(finding, severity="warning")
+                yield finding._replace(severity="warning")
             case _:
                 pass
 

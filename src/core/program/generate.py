@@ -16,7 +16,7 @@ import core
 from core.bindings.kinds import KINDS, PROTOCOLS
 from core.config.model import Binding, Configuration
 from core.program.envs import EnvClass, contradicted, declared_bindings, deployed
-from core.program.wording import variable_type
+from core.program.wording import annotation_for
 
 _HOMES: Final[Mapping[str, str]] = {
     protocol: kind.module for protocol, kind in PROTOCOLS.items() if protocol not in core.__all__
@@ -56,25 +56,14 @@ def wanted_attributes(configurations: Sequence[Configuration]) -> list[Wanted]:
                 found.setdefault(name, []).append(binding)
     wanted: list[Wanted] = []
     for name, bindings in found.items():
-        annotations = list(dict.fromkeys(_annotation(binding) for binding in bindings))
-        type_ = _type(bindings[0]) if len(annotations) == 1 else None
-        wanted.append(Wanted(name, " | ".join(annotations), type_, len(bindings) < len(environments)))
+        types = dict.fromkeys(
+            annotation_for(one) if one.kind == "var" else annotation_for(one).partition("[")[0] for one in bindings
+        )
+        annotation = " | ".join("Queue[object]" if type_ == "Queue" else type_ for type_ in types)
+        imported = None if len(types) > 1 or bindings[0].kind == "var" else annotation.partition("[")[0]
+        wanted.append(Wanted(name, annotation, imported, len(bindings) < len(environments)))
     # An attribute with a default comes after those without.
     return sorted(wanted, key=lambda item: item.optional)
-
-
-def _type(binding: Binding) -> str | None:
-    if binding.kind == "var":
-        return None
-    return "Assets" if binding.kind == "assets" else binding.protocol
-
-
-def _annotation(binding: Binding) -> str:
-    if binding.kind == "queue":
-        return "Queue[object]"
-    if binding.kind != "var":
-        return _type(binding) or "object"
-    return variable_type(binding.entry)
 
 
 # A new file ---------------------------------------------------------------------------------------------------------

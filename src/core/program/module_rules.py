@@ -17,15 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import attrs
-
+from core.config.words import did_you_mean
 from core.program.absent import absent_names
 from core.program.awaits import awaits_problems, sent_problems, unawaited_problems, used_problems
 from core.program.cache import Cache
 from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
-from core.program.findings import Finding, Unread, syntax_error
-from core.program.modules import ClassScope, FunctionScope, Module, Read, Scope, positional
+from core.program.findings import Finding, Unread
+from core.program.modules import ClassScope, FunctionScope, Module, Scope, positional
 from core.program.problems import absent_parameter, binding_problem, unknown_parameter
 from core.program.queries import (
     batch_problems,
@@ -38,23 +37,19 @@ from core.program.queries import (
 from core.program.readable import READS, read_problem
 from core.program.registered import parameters_of
 from core.program.rows import row_fields
-from core.program.syntax import Node, finding_at
+from core.program.syntax import finding_at
 from core.program.table import Route
 from core.program.twice import asked_late, sent_twice
 from core.program.urls import url_problems
 from core.program.usage import (
     ONE_VALUE,
+    call_problems,
     class_problems,
     default_problems,
-    made_problem,
     name_problems,
     returned_problems,
-    status_problem,
-    uncalled_problem,
     unraised_problems,
-    values_problem,
 )
-from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
 
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
@@ -74,30 +69,18 @@ class Memory:
 
     def __init__(self, cache: Cache | None = None) -> None:
         self.looked: int = 0
+        self.modules: dict[Path, Module] = {}
         self._cache = cache
-        self._modules: dict[Path, tuple[str, Module | Finding]] = {}
         self._found: dict[str, tuple[str, Looked]] = {}
         cached: dict[str, Any] = (cache.read("modules", []) if cache is not None else None) or {}
-        for path, (key, findings, statements, unread) in cached.items():
+        for path, (key, (findings, statements, unread)) in cached.items():
             found, left = [Finding(*one) for one in findings], [Unread(*one) for one in unread]
             self._found[path] = key, Looked(found, statements, left)
-
-    def module(self, path: Path, read: Read) -> Module | Finding:
-        """Return the module in a file, or the mistake of its text, read again where the text has changed."""
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            return syntax_error(str(path), 1, str(error))
-        digest = hashlib.sha256(text).hexdigest()
-        known = self._modules.get(path)
-        if known is None or known[0] != digest:
-            known = self._modules[path] = (digest, read(path, text))
-        return known[1]
 
     def look(self, receivers: Databases, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""
         reachable = sorted(receivers.modules.reachable([module]), key=lambda one: one.path)
-        texts = (part for one in reachable for part in (str(one.path), one.name, self._modules[one.path][0]))
+        texts = (part for one in reachable for part in (str(one.path), one.name, one.digest))
         parts = [whole, receivers.bodies.facts(module), *texts]
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
         known = self._found.get(str(module.path))
@@ -109,11 +92,7 @@ class Memory:
     def keep(self) -> None:
         """Write the findings into the cache, for the next run."""
         if self._cache is not None and self.looked:
-            found = {
-                path: (key, [attrs.astuple(finding) for finding in one.findings], one.statements, one.unread)
-                for path, (key, one) in self._found.items()
-                if os.path.exists(path)
-            }
+            found = {path: known for path, known in self._found.items() if os.path.exists(path)}
             self._cache.write("modules", [], found)
 
 
@@ -164,9 +143,8 @@ def _in(receivers: Databases, scope: Scope) -> Iterator[Finding]:
 def _check_nodes(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     """The calls, attributes, items and declared values of a function."""
     for call in scope.nodes.of(ast.Call):
-        node = Node(call, scope)
         for rule in _BY_METHOD.get(call.func.attr if isinstance(call.func, ast.Attribute) else "", ()):
-            yield from rule(receivers, node)
+            yield from rule(receivers, call, scope)
         yield from awaits_problems(receivers, call, scope)
     for attribute in scope.nodes.of(ast.Attribute):
         yield from name_problems(receivers, attribute, scope)
@@ -274,21 +252,45 @@ def _check_reads(
     for helper, given in _handed_on(receivers, scope, name):
         if helper.node not in seen:
             yield from _check_reads(receivers, helper, given, paths, seen | {helper.node})
-    for fields, shown, node in _params_parsed(receivers, scope, name):
-        messages = (_unknown(field, paths, f"req.params.parse({shown})") for field in fields)
-        message = next(filter(None, messages), None)
-        if message is not None:
-            yield finding_at(node, scope, "core-params", message)
-    reads = list(_params_read(receivers, scope, name))
-    asked = {text for text, node in reads if not isinstance(node, ast.Subscript)}
+    reads: list[tuple[str, ast.Subscript]] = []
+    asked: set[str] = set()
+    for inner in _seeing(scope, name):
+        for node in inner.nodes.of(ast.Subscript, ast.Compare, ast.Call):
+            match node:
+                case ast.Subscript(value=read, slice=key, ctx=ast.Load()) | ast.Compare(left=key, comparators=[read]):
+                    method = ""
+                case ast.Call(func=ast.Attribute(attr="get" | "parse" as method, value=read), args=[key, *_]):
+                    pass
+                case _:
+                    continue
+            if not _is_params(receivers, read, inner, name):
+                continue
+            text = receivers.modules.string(key, inner)
+            if method == "parse":
+                yield from _check_fields(receivers, key, inner, paths)
+            elif text is not None and isinstance(node, ast.Subscript):
+                reads.append((text, node))
+            elif text is not None:
+                asked.add(text)
     for text, node in reads:
-        if isinstance(node, ast.Subscript) and text not in asked:
-            read = f'req.params["{text}"]'
-            message = _unknown(text, paths, read)
-            if message is None and (absent := _absent(text, paths, read)) is not None and not _is_tried(node, scope):
+        if text not in asked:
+            shown = f'req.params["{text}"]'
+            message = _unknown(text, paths, shown)
+            if message is None and (absent := _absent(text, paths, shown)) is not None and not _is_tried(node, scope):
                 message = absent
             if message is not None:
                 yield finding_at(node.slice, scope, "core-params", message)
+
+
+def _check_fields(
+    receivers: Databases, type_: ast.expr, scope: Scope, paths: Mapping[str, Sequence[str]]
+) -> Iterator[Finding]:
+    """The fields without a default of `T` in `req.params.parse(T)`."""
+    title, fields, _ = row_fields(receivers.reader, type_, scope) or ("", (), False)
+    messages = (_unknown(field.alias, paths, f"req.params.parse({title})") for field in fields if field.required)
+    message = next(filter(None, messages), None)
+    if message is not None:
+        yield finding_at(type_, scope, "core-params", message)
 
 
 def _is_tried(node: ast.AST, scope: Scope) -> bool:
@@ -311,39 +313,6 @@ def _handed_on(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[
                 yield helper, arguments[0].arg
 
 
-def _params_read(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[str, ast.expr]]:
-    """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-    for inner in _seeing(scope, name):
-        for node in inner.nodes.of(ast.Subscript, ast.Compare, ast.Call):
-            match node:
-                case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
-                    pass
-                case ast.Call(func=ast.Attribute(attr="get", value=value), args=[key, *_]):
-                    pass
-                case ast.Compare(left=key, comparators=[value]):
-                    pass
-                case _:
-                    continue
-            text = receivers.modules.string(key, inner) if _is_params(receivers, value, inner, name) else None
-            if text is not None:
-                yield text, node
-
-
-def _params_parsed(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
-    """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
-    for inner in _seeing(scope, name):
-        for node in inner.nodes.of(ast.Call):
-            match node:
-                case ast.Call(func=ast.Attribute(attr="parse", value=read), args=[type_], keywords=[]) if _is_params(
-                    receivers, read, inner, name
-                ):
-                    row = row_fields(receivers.reader, type_, inner)
-                    if row is not None:
-                        yield [field.alias for field in row[1] if field.required], row[0], type_
-                case _:
-                    pass
-
-
 def _is_params(receivers: Databases, node: ast.expr, scope: Scope, name: str) -> bool:
     """Return True for `req.params`, itself or by another name, where the request is called `name`."""
     match receivers.modules.value(node, scope)[0]:
@@ -353,16 +322,13 @@ def _is_params(receivers: Databases, node: ast.expr, scope: Scope, name: str) ->
             return False
 
 
-_RULES: Final[Sequence[tuple[Callable[[Databases, Node], Iterator[Finding]], Collection[str]]]] = (
+_RULES: Final[Sequence[tuple[Callable[[Databases, ast.Call, Scope], Iterator[Finding]], Collection[str]]]] = (
     (prepare_problems, ["prepare", "exec"]),
     (bind_problems, ["bind"]),
     (batch_problems, ["batch"]),
     (run_problems, RUNS),
     (sent_problems, ["json"]),
-    (uncalled_problem, ["wait_until"]),
-    (values_problem, ONE_VALUE),
-    (made_problem, ["json"]),
-    (status_problem, ["", "CoreError", "redirect", "status"]),
+    (call_problems, ["", "CoreError", "redirect", "status", "wait_until", *ONE_VALUE]),
     (read_problem, ["", *READS]),
     (conflict_problems, ["", "conflict"]),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -122,10 +123,11 @@ class FunctionScope(Scope):
 
 @attrs.define(eq=False)
 class Module:
-    """One file of the program."""
+    """One file of the program, and a digest of its text."""
 
     name: str
     path: Path
+    digest: str
     tree: ast.Module
     links: bool = attrs.field(kw_only=True)
     """True where the text has `url_for` in it."""
@@ -153,44 +155,27 @@ class Local(NamedTuple):
         return self.scope.children.get(self.definition.node)
 
 
-class ModuleReference(NamedTuple):
-    """A module of the program itself, as `import package.module` gives it."""
-
-    module: Module
-
-
-class Given(NamedTuple):
-    """An attribute that a method gives its object: its value and annotation there, where the method is `__init__`."""
-
-    value: ast.expr | None
-    annotation: ast.expr | None
-    scope: Scope
-
-
-Resolved: TypeAlias = External | Local | ModuleReference
-Read: TypeAlias = Callable[[Path, bytes], "Module | Finding"]
-Remembered: TypeAlias = Callable[[Path, Read], "Module | Finding"]
-"""Gives the module in a file, or the mistake of its text, by reading it or from an earlier time."""
+Resolved: TypeAlias = External | Local | Module
 
 
 class Modules:
     """The modules of one program. `roots` are the folders that imports start from; `problems` of files with errors.
 
-    `remembered` reads a file, or gives what it was read as before.
+    `known` are the modules of an earlier look, which are read again where their texts have changed.
     """
 
-    def __init__(self, roots: Sequence[Path], remembered: Remembered) -> None:
+    def __init__(self, roots: Sequence[Path], known: dict[Path, Module]) -> None:
         self.roots = roots
         self.problems: list[Finding] = []
         self.derived: Container[str] = ()
         """The names of classes that others derive from."""
-        self._remembered = remembered
+        self._known = known
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
         self._resolved: dict[tuple[str, Scope], Resolved | None] = {}
         self._following = 0
         self._named: dict[tuple[ast.expr, Scope], Resolved | None] = {}
-        self._instances: dict[ast.AST, dict[str, list[Given]]] = {}
+        self._instances: dict[ast.AST, dict[str, list[tuple[Definition, Scope]]]] = {}
         self._strings: dict[ast.expr, str | None] = {}
 
     # -- files
@@ -206,7 +191,7 @@ class Modules:
             path = path.resolve()  # which asks the disk
         if path in self._by_path:
             return self._by_path[path]
-        found = self._remembered(path, self._read)
+        found = self._read(path)
         module = self._by_path[path] = found if isinstance(found, Module) else None
         if isinstance(found, Module):
             self._by_name.setdefault(found.name, found)
@@ -214,16 +199,25 @@ class Modules:
             self.problems.append(found)
         return module
 
-    def _read(self, path: Path, text: bytes) -> Module | Finding:
+    def _read(self, path: Path) -> Module | Finding:
+        """The module in a file, or the mistake of its text."""
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            return syntax_error(str(path), 1, str(error))
+        digest, known = hashlib.sha256(text).hexdigest(), self._known.get(path)
+        if known is not None and known.digest == digest:
+            return known
         try:
             tree = ast.parse(text, str(path))
         except SyntaxError as error:
             return syntax_error(str(path), error.lineno or 1, error.msg)
         except (ValueError, RecursionError) as error:
             return syntax_error(str(path), 1, str(error))
-        module = Module(self._name(path), path, tree, links=b"url_for" in text, walrus=b":=" in text)
+        module = Module(self._name(path), path, digest, tree, links=b"url_for" in text, walrus=b":=" in text)
         module.scope = Scope(module=module, node=tree, parent=None)
         _Collector(module.scope).statements(tree.body)
+        self._known[path] = module
         return module
 
     def find(self, name: str) -> Module | None:
@@ -295,8 +289,8 @@ class Modules:
         match owner:
             case External(outer):
                 return External(f"{outer}.{name}")
-            case ModuleReference(module):
-                return self._member(module, name)
+            case Module():
+                return self._member(owner, name)
             case Local():
                 body = owner.body
                 return self._in_scope(name, body) if isinstance(body, ClassScope) else None
@@ -350,7 +344,7 @@ class Modules:
             module_name, member = definition.alias
             module = self.find(module_name)
             if not member:
-                return External(module_name) if module is None else ModuleReference(module)
+                return module or External(module_name)
             if module is not None:
                 return self._member(module, member)
             return External(f"{module_name}.{member}")
@@ -364,9 +358,7 @@ class Modules:
         if name in module.scope.names:
             return self._in_scope(name, module.scope)
         submodule = self.find(f"{module.name}.{name}") if module.path.name == "__init__.py" else None
-        if submodule is not None:
-            return ModuleReference(submodule)
-        return self._starred(name, module)
+        return submodule or self._starred(name, module)
 
     # -- values
 
@@ -377,18 +369,12 @@ class Modules:
             return expression, scope
         return resolved.definition.value, resolved.scope
 
-    def entered(self, name: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
-        """The context manager whose `with` gives a name its value, if nothing else does."""
-        found = self.definitions(name, scope)
-        entered = found[0][0].entered if len(found) == 1 else None
-        return (entered, found[0][1]) if entered is not None else None
-
     def definitions(self, name: ast.expr, scope: Scope) -> list[tuple[Definition, Scope]]:
-        """The places that give a name its values, each with the scope of the name; none for what is no name."""
-        if not isinstance(name, ast.Name):
+        """The places in a scope, or around it, that give a name its values; none for an import and what is none."""
+        if not isinstance(name, ast.Name) or (home := scope.home_of(name.id)) is None:
             return []
-        home = scope.home_of(name.id)
-        return [(one, home) for one in home.names[name.id]] if home is not None else []
+        found = home.names[name.id]
+        return [(one, home) for one in found] if all(one.alias is None for one in found) else []
 
     def string(self, expression: ast.expr | None, scope: Scope) -> str | None:
         """The string that an expression is for certain: a literal, or a variable that is given one, once."""
@@ -427,15 +413,23 @@ class Modules:
         if class_ is None or classes is None:
             return None
         derived = class_.node.name in self.derived
-        assigned = [given for each in classes for given in self.given_to_self(each, name)]
-        bodies = [(each, given) for each in classes if (given := [d for d in each.names.get(name, ()) if not _bare(d)])]
-        if assigned:
-            value = assigned[0].value
-            return (value, assigned[0].scope) if value is not None and not (assigned[1:] or bodies or derived) else None
-        body, given = bodies[0] if bodies else (class_, [])
-        if len(given) != 1 or given[0].value is None or not self._is_constant(given[0], body):
+        in_methods = [given for each in classes for given in self.given_to_self(each, name)]
+        in_bodies = [
+            (one, each)
+            for each in classes
+            for one in each.names.get(name, ())
+            if one.value is not None or not isinstance(one.node, ast.AnnAssign)
+        ]
+        nearest = in_methods or [one for one in in_bodies if one[1] is in_bodies[0][1]]
+        if len(nearest) != 1 or (in_methods and (in_bodies or derived)):
             return None
-        return (given[0].value, body) if not derived or self._is(given[0], ".Final", body) else None
+        given, home = nearest[0]
+        form = self.outside(given.annotation, home)
+        # A field's value is a default, which an object may be made without.
+        is_field = given.annotation is not None and isinstance(home, ClassScope) and home.node.decorator_list
+        if given.value is None or (is_field and not form.endswith(".ClassVar")):
+            return None
+        return (given.value, home) if not derived or form.endswith(".Final") else None
 
     def bases(self, class_: ClassScope) -> list[Resolved | None]:
         """Return the bases of a class, without their type arguments."""
@@ -454,24 +448,14 @@ class Modules:
                     return None
         return None if any(one.node.keywords for one in found) else found
 
-    def _is_constant(self, definition: Definition, body: ClassScope) -> bool:
-        """Return True unless a value is a field's default, which an object may be made without."""
-        if definition.annotation is None or not body.node.decorator_list:
-            return True
-        return self._is(definition, ".ClassVar", body)
-
-    def _is(self, definition: Definition, form: str, body: Scope) -> bool:
-        """Return True if a name is annotated with `ClassVar` or `Final`."""
-        return self.outside(definition.annotation, body).endswith(form)
-
-    def given_to_self(self, class_: ClassScope, name: str) -> Sequence[Given]:
+    def given_to_self(self, class_: ClassScope, name: str) -> Sequence[tuple[Definition, Scope]]:
         """The places where the methods of a class give an attribute to their object."""
         found = self._instances.get(class_.node)
         if found is None:
             found = self._instances[class_.node] = {}
             for method in class_.children.values():
                 for attribute, given in _given_in(method):
-                    found.setdefault(attribute, []).append(given)
+                    found.setdefault(attribute, []).append((given, method))
         return found.get(name, ())
 
 
@@ -501,35 +485,25 @@ def _self_of(method: Scope) -> ast.arg | None:
     return next(iter(positional(method.node)), None) if isinstance(method, FunctionScope) else None
 
 
-def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:
+def _given_in(method: Scope) -> Iterator[tuple[str, Definition]]:
     """The attributes that a method gives its object, with their values as far as `__init__` gives them one by one."""
     own = _self_of(method)
     makes = getattr(method.node, "name", "") == "__init__"
-    values: dict[ast.expr, tuple[ast.expr | None, ast.expr | None]] = {}
+    values: dict[ast.expr, Definition] = {}
     for node in ast.walk(method.node) if own is not None else ():
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=given)) if makes:
-                values |= {target: (value, None) for target, value in zip(targets, given, strict=False)}
+                values |= {target: Definition(node, one) for target, one in zip(targets, given, strict=False)}
             case ast.Assign(targets=[target], value=value) if makes:
-                values[target] = value, None
+                values[target] = Definition(node, value)
             case ast.AnnAssign(target=target, value=value, annotation=annotation) if makes:
-                values[target] = value, annotation
+                values[target] = Definition(node, value, annotation)
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 own is not None and name == own.arg and not isinstance(node.ctx, ast.Load)
             ):
-                yield attr, Given(*values.get(node, (None, None)), method)
+                yield attr, values.get(node, Definition(node))
             case _:
                 pass
-
-
-def _is_even(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
-    """Return True for `a, b = x, y`, which gives each name a value of its own."""
-    return len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values))
-
-
-def _bare(definition: Definition) -> bool:
-    """Return True for an annotation alone."""
-    return isinstance(definition.node, ast.AnnAssign) and definition.value is None
 
 
 def _absolute(module: Module, node: ast.ImportFrom) -> str:
@@ -598,9 +572,9 @@ class _Collector:
             case ast.AnnAssign(target=ast.Name(id=name) as target, value=value, annotation=annotation):
                 self.bind(name, Definition(node, value=value, annotation=annotation))
                 self.expressions(node, target)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if _is_even(
-                targets, values
-            ):
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(
+                values
+            ) and not any(isinstance(one, ast.Starred) for one in (*targets, *values)):
                 for each, value in zip(targets, values, strict=True):
                     self.statement(ast.copy_location(ast.Assign([each], value), node))
             case ast.Global() | ast.Nonlocal():

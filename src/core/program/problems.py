@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.config.model import Configuration
-from core.config.words import listed
+from core.config.words import did_you_mean, listed
 from core.program.envs import ANYTHING, EnvClass, attribute_name, declares_bindings
-from core.program.wording import did_you_mean, with_article
+from core.program.wording import with_article
 
 
 def not_bindings(name: str, module: str) -> str:

@@ -20,6 +20,7 @@ import attrs
 
 from core.config.checks import Severity
 from core.config.model import Configuration
+from core.config.words import did_you_mean
 from core.errors import ConfigurationError
 from core.program.ask import ask
 from core.program.bodies import Bodies
@@ -38,7 +39,6 @@ from core.program.registered import registered
 from core.program.settings import Settings
 from core.program.sources import Sources, dotted_names, may_have, read_sources, source_files
 from core.program.table import Place, Table
-from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = (
 
 def _at_every_env(options: Options, memory: Memory) -> Iterator[Finding]:
     """The problems of a program without a configuration, at every Env in its files."""
-    modules = Modules(import_roots(options.root or Path.cwd(), None), memory.module)
+    modules = Modules(import_roots(options.root or Path.cwd(), None), memory.modules)
     reader = Reader(modules)
     for module in map(modules.add, options.paths):
         for class_ in classes_in(module) if module is not None else ():
@@ -205,7 +205,7 @@ class _Program:
         self.table: Table = table
         main = Path(entry.file) if entry is not None and entry.file else None
         roots = [*import_roots(self.directory, main), *map(Path, table.path)]
-        self.modules = Modules(list(dict.fromkeys(roots)), self.memory.module)
+        self.modules = Modules(list(dict.fromkeys(roots)), self.memory.modules)
         start = self._start(main, options.paths)
         self.program = self.modules.reachable(start)
         self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)

@@ -21,7 +21,7 @@ from core.program.modules import ClassScope, Scope, class_at
 from core.program.queries import TYPED
 from core.program.reader import arguments_of
 from core.program.receivers import REQUEST, STATEMENT, Receivers
-from core.program.syntax import Node, finding_at
+from core.program.syntax import finding_at
 
 NOT_READ: Final = frozenset(
     f"{module}.{name}"
@@ -52,44 +52,40 @@ _CONTAINERS: Final = frozenset(
 _PLAIN: Final = frozenset(
     [f"{module}{name}" for module in TYPING for name in ("Generic", "Protocol")] + ["builtins.object", "abc.ABC"]
 )
-READS: Final = TYPED | {"cursor_of", "get_json", "json", "parse"}
+_OWNERS: Final = {"json": (REQUEST, 0), "get_json": ("KVNamespace", 1), **dict.fromkeys(TYPED, (STATEMENT, 0))}
+"""The methods that are given a type to read: the kind of their object, and the number of arguments before the type."""
+READS: Final = {*_OWNERS, "cursor_of", "parse"}
 """The methods that are given a type to read."""
 
 
-def read_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def read_problem(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
     """The type that a call reads, where no value can be read as it."""
-    type_ = _type_read(receivers, node.node, node.scope) if isinstance(node.node, ast.Call) else None
-    message = _Types(receivers).problem(type_, node.scope) if type_ is not None else None
+    type_ = _type_read(receivers, call, scope)
+    message = _Types(receivers).problem(type_, scope) if type_ is not None else None
     if type_ is not None and message is not None:
-        yield finding_at(type_, node.scope, "core-handler", message)
+        yield finding_at(type_, scope, "core-handler", message)
 
 
 def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr | None:
     """The type that is given to a method that reads values."""
     match call:
-        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[type_]):
-            return type_ if receivers.kind(owner, scope) == REQUEST else None
-        case ast.Call(func=ast.Attribute(value=owner, attr="get_json"), args=[_, type_]):
-            return type_ if receivers.kind(owner, scope) == "KVNamespace" else None
         case ast.Call(func=ast.Attribute(value=owner, attr="parse"), args=[type_]):
-            match receivers.modules.value(owner, scope):
+            owner, scope = receivers.modules.value(owner, scope)
+            match owner:
                 case (
-                    (
-                        ast.Attribute(value=request, attr="params" | "query")
-                        | ast.Await(value=ast.Call(func=ast.Attribute(value=request, attr="form")))
-                    ),
-                    inner,
+                    ast.Attribute(value=request, attr="params" | "query")
+                    | ast.Await(value=ast.Call(func=ast.Attribute(value=request, attr="form")))
                 ):
-                    return type_ if receivers.kind(request, inner) == REQUEST else None
+                    is_read = receivers.kind(request, scope) == REQUEST
                 case _:
-                    return None
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in TYPED:
-            return type_ if receivers.kind(owner, scope) == STATEMENT else None
+                    is_read = False
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[*keys, type_]) if name in _OWNERS:
+            is_read = (receivers.kind(owner, scope), len(keys)) == _OWNERS[name]
         case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
-            name = receivers.modules.outside(func, scope)
-            return type_ if name in ("core.cursor_of", "core.pagination.cursor_of") else None
+            is_read = receivers.modules.outside(func, scope) in ("core.cursor_of", "core.pagination.cursor_of")
         case _:
             return None
+    return type_ if is_read else None
 
 
 class _Types:

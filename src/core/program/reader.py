@@ -17,8 +17,8 @@ from core.bindings.kinds import KINDS
 from core.program.classes import TYPING, Classes
 from core.program.envs import EnvAttribute, EnvClass, json_fits
 from core.program.extensions import declared
-from core.program.findings import Location
 from core.program.modules import ClassScope, External, Modules, Scope, class_at
+from core.program.table import Place
 from core.program.wording import json_type, with_article
 
 # The kinds that the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
@@ -180,7 +180,7 @@ class Reader(Classes):
         if found is not None:
             return found
         file = str(class_.module.path)
-        home = Location(file, class_.node.lineno, class_.node.col_offset + 1)
+        home = Place(file, class_.node.lineno, class_.node.col_offset + 1)
         attributes: list[EnvAttribute] = []
         for field in self.fields(class_):
             annotation = self.annotation(field.annotation, field.owner)
@@ -192,7 +192,7 @@ class Reader(Classes):
                     name=field.alias,
                     kind=annotation.kind,
                     shown=annotation.shown,
-                    location=Location(file, field.line, field.column) if own else home,
+                    location=Place(file, field.line, field.column) if own else home,
                     attribute=field.name,
                     optional=annotation.optional or field.has_default,
                     arguments=annotation.arguments,

@@ -7,9 +7,12 @@ is not understood is none of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+import inspect
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
 
+import core
 from core.config.model import Configuration
 from core.program.bodies import Bodies
 from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, positional
@@ -47,45 +50,31 @@ _RETURNS: Final[Mapping[str, Mapping[str, str]]] = {
 _READS: Final = frozenset(["parse", "json", "form", "one", "first"])
 """Methods that read something as the class that they are given."""
 _PARTS: Final = {(REQUEST, "ctx"): CONTEXT, (_STATE, "storage"): _STORAGE}
-ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
-    REQUEST: frozenset(["bytes", "form", "is_disconnected", "json", "text"]),
-    "KVNamespace": frozenset(["delete", "get", "get_json", "get_with_metadata", "list", "put", "put_json"]),
-    "D1Database": frozenset(["batch", "exec"]),
-    "D1PreparedStatement": frozenset(["all", "first", "one", "raw", "run"]),
-    "DurableObjectStorage": frozenset(
-        [
-            "delete",
-            "delete_alarm",
-            "delete_all",
-            "get",
-            "get_alarm",
-            "get_bookmark_for_time",
-            "get_current_bookmark",
-            "list",
-            "on_next_session_restore_bookmark",
-            "put",
-            "set_alarm",
-            "sync",
-            "transaction",
-        ]
-    ),
-    "R2Bucket": frozenset(["create_multipart_upload", "delete", "get", "head", "list", "put"]),
-    "Queue": frozenset(["metrics", "send", "send_batch"]),
-}
-"""The methods that have to be awaited, by the class: tests/program/test_shapes.py compares them with the Protocols."""
-_EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in names)
+_AWAITED: Final = frozenset([REQUEST, STATEMENT, _STORAGE, "D1Database", "KVNamespace", "Queue", "R2Bucket"])
 ASYNC_FUNCTIONS: Final = frozenset(
     ["core.middleware.sessions.session_of", "core.pagination.read_page"]
     + [f"core.passwords.{name}" for name in ("hash", "needs_rehash", "verify")]
 )
 """Functions of the framework that have to be awaited."""
-_DEEPEST: Final = 20
 _MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
 _ENTERS: Final = ("__aenter__", "__enter__")
 _GENERATORS: Final = frozenset(
     f"{kind}{name}" for kind in ("", "Async") for name in ("Generator", "Iterable", "Iterator")
 )
 _MANAGERS: Final = frozenset(["AbstractAsyncContextManager", "AbstractContextManager"])
+
+
+class Value(NamedTuple):
+    """What an expression is: its kind, the name of the binding that it is, and the class of the program that it is an
+    object of; nothing where it is not known, or may be any.
+    """
+
+    kind: str = ""
+    name: str = ""
+    class_: ClassScope | None = None
+
+
+_UNKNOWN: Final = Value()
 
 
 class Receivers:
@@ -97,92 +86,116 @@ class Receivers:
         self.bodies = bodies
         """The functions that are registered."""
         self.configurations = configurations
-        self._bindings: dict[ast.expr, tuple[str, str]] = {}
-        self._declared: dict[ast.AST, str] = {}
+        self._values: dict[ast.expr, Value] = {}
+        self._declared: dict[ast.AST, Value] = {}
 
-    # -- kinds
+    # -- values
 
     def kind(self, expression: ast.expr, scope: Scope) -> str:
         """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
-        return self.binding(expression, scope)[0]
+        return self.value_of(expression, scope).kind
 
-    def binding(self, expression: ast.expr, scope: Scope) -> tuple[str, str]:
-        """The kind of an expression, and the name of the binding that it is; nothing where it may be any."""
-        value, where = self.modules.value(expression, scope)
-        kind, name = self._binding(value, where)
-        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) and not kind else None
-        return (self._kind_of_name(resolved), "") if isinstance(resolved, Local) else (kind, name)
+    def class_of(self, expression: ast.expr, scope: Scope) -> ClassScope | None:
+        """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
+        what such objects keep.
+        """
+        return self.value_of(expression, scope).class_
 
-    def _binding(self, value: ast.expr, scope: Scope) -> tuple[str, str]:
-        if value not in self._bindings:
-            self._bindings[value] = "", ""  # for as long as it is followed: it may be made of itself
-            self._bindings[value] = self._followed(value, scope)
-        return self._bindings[value]
+    def value_of(self, expression: ast.expr, scope: Scope) -> Value:
+        """Everything that is known of an expression."""
+        if expression not in self._values:
+            self._values[expression] = _UNKNOWN  # for as long as it is followed: it may be made of itself
+            value, where = self.modules.value(expression, scope)
+            found = self._followed(value, where) if value is expression else self.value_of(value, where)
+            resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) else None
+            self._values[expression] = self._named(resolved, found) if isinstance(resolved, Local) else found
+        return self._values[expression]
 
-    def _followed(self, value: ast.expr, scope: Scope) -> tuple[str, str]:
+    def _named(self, named: Local, value: Value) -> Value:
+        """A value by a name, which may have an annotation, or be a parameter of a handler that is registered."""
+        definition, scope = named
+        if definition.node not in self._declared:
+            self._declared[definition.node] = (
+                self._annotated(definition.annotation, scope)
+                if definition.annotation is not None
+                else Value(self._by_position(definition.node, scope))
+            )
+        declared = self._declared[definition.node]
+        return Value(value.kind or declared.kind, value.name if value.kind else "", declared.class_ or value.class_)
+
+    def _followed(self, value: ast.expr, scope: Scope) -> Value:
         match value:
             case ast.Name():
-                given, annotation = _entered(self.reader, value, scope) or (None, None)
-                kind, name = self.binding(*given) if given is not None else ("", "")
-                return kind or (self._annotated(*annotation) if annotation is not None else ""), name
+                entered = _entered(self.reader, value, scope)
+                if entered is None:
+                    return Value(class_=own_class(self.modules.resolve(value, scope)))
+                given, annotation = entered
+                found = self.value_of(*given) if given is not None else _UNKNOWN
+                declared = self._annotated(*annotation) if annotation is not None else _UNKNOWN
+                return Value(found.kind or declared.kind, found.name, declared.class_ or found.class_)
+            case ast.Await(value=inner):
+                return Value(class_=self.class_of(inner, scope))
             case ast.Attribute():
                 return self._attribute(value, scope)
-            case ast.Call(func=func):
-                if isinstance(func, ast.Attribute) and func.attr in _RETURNS:
-                    kind, name = self.binding(func.value, scope)
-                    if kind in _RETURNS[func.attr]:
-                        return _RETURNS[func.attr][kind], name
-                function = self.reader.function(func, scope)
-                returns = function.node.returns if function is not None else None
-                return self._annotated(returns, function.parent) if function and returns is not None else "", ""
+            case ast.Call(func=func, args=args):
+                return self._returned(func, args, scope)
             case ast.IfExp(body=body, orelse=orelse):
-                (kind, name), (second, other) = self.binding(body, scope), self.binding(orelse, scope)
-                return kind if kind == second else "", name if name == other else ""
+                one, other = self.value_of(body, scope), self.value_of(orelse, scope)
+                return Value(one.kind if one.kind == other.kind else "", one.name if one.name == other.name else "")
             case _:
-                return "", ""
+                return _UNKNOWN
 
-    def _attribute(self, value: ast.Attribute, scope: Scope) -> tuple[str, str]:
-        owner, name = value.value, value.attr
+    def _returned(self, func: ast.expr, args: Sequence[ast.expr], scope: Scope) -> Value:
+        name = func.attr if isinstance(func, ast.Attribute) else ""
+        owner = self.value_of(func.value, scope) if isinstance(func, ast.Attribute) and name in _RETURNS else _UNKNOWN
+        if owner.kind and owner.kind in _RETURNS[name]:
+            return Value(_RETURNS[name][owner.kind], owner.name)
+        function = self.reader.function(func, scope)
+        returns = function.node.returns if function is not None else None
+        found = self._annotated(returns, function.parent) if function is not None and returns is not None else _UNKNOWN
+        if name in _READS and len(args) == 1:
+            return found._replace(class_=self.reader.class_of(args[0], scope))
+        return found if function is not None else Value(class_=self.reader.class_of(func, scope))
+
+    def _attribute(self, value: ast.Attribute, scope: Scope) -> Value:
+        name, owner = value.attr, self.value_of(value.value, scope)
         assigned = self.modules.of_self(value, scope)
-        found = self.binding(*assigned) if assigned is not None else ("", "")
-        if found[0]:
-            return found
-        if name in ("ctx", "storage") and (kind := _PARTS.get((self.kind(owner, scope), name))):
-            return kind, ""
-        class_ = self.class_of(owner, scope)
+        found = self.value_of(*assigned) if assigned is not None else _UNKNOWN
+        annotation = self._declared_attribute(owner.class_, name) if owner.class_ is not None else None
+        declared = self._annotated(*annotation) if annotation is not None else _UNKNOWN
+        class_ = self._env_of(value.value, scope) if name == "env" else None
         if class_ is None:
-            return "", ""
-        if name == "ctx" and self.reader.outside(class_) & _OBJECTS:
-            return _STATE, ""
-        if self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_))):
-            for attribute in self.reader.env_class(class_).attributes:
+            class_ = declared.class_
+        if class_ is None and name == "env" and owner.class_ is not None and annotation is None:
+            class_ = self._env_of_object(owner.class_)
+        if found.kind:
+            return found._replace(class_=class_)
+        if part := _PARTS.get((owner.kind, name)):
+            return Value(part, class_=class_)
+        if owner.class_ is None:
+            return Value(class_=class_)
+        if name == "ctx" and self.reader.outside(owner.class_) & _OBJECTS:
+            return Value(_STATE, class_=class_)
+        if self.reader.is_env(owner.class_) or any(map(self.reader.is_protocol, self.reader.ancestors(owner.class_))):
+            for attribute in self.reader.env_class(owner.class_).attributes:
                 if attribute.attribute == name:
-                    return attribute.kind, attribute.name
-        declared = self._declared_attribute(class_, name)
-        return self._annotated(*declared) if declared is not None else "", ""
+                    return Value(attribute.kind, attribute.name, class_)
+        return Value(declared.kind, class_=class_)
 
-    def _annotated(self, annotation: ast.expr, scope: Scope) -> str:
+    def _annotated(self, annotation: ast.expr, scope: Scope) -> Value:
+        return Value(self._kind_of(annotation, scope), class_=self.reader.class_of(annotation, scope))
+
+    def _kind_of(self, annotation: ast.expr, scope: Scope) -> str:
         written, where = self.reader.written_out(annotation, scope)
         kind = _BY_NAME.get(self.modules.outside(written, where)) or self.reader.annotation(annotation, scope).kind
         members = [each for each in self.reader.members(annotation, scope) if not isinstance(each[0], ast.Constant)]
         if kind or len(members) < 2:
             return kind
-        kinds = {self._annotated(*each) for each in members}
+        kinds = {self._kind_of(*each) for each in members}
         return kinds.pop() if len(kinds) == 1 else ""
 
-    def _kind_of_name(self, named: Local) -> str:
-        """The kind of a name by its annotation, or of a parameter by its place in a handler that is registered."""
-        node = named.definition.node
-        if node not in self._declared:
-            annotation = named.definition.annotation
-            self._declared[node] = (
-                self._annotated(annotation, named.scope)
-                if annotation is not None
-                else self._by_position(node, named.scope)
-            )
-        return self._declared[node]
-
     def _by_position(self, node: ast.AST, scope: Scope) -> str:
+        """The kind of a parameter by its place in a handler that is registered."""
         served, arguments = self.bodies.served.get(scope.node), self.arguments(scope)
         at = arguments.index(node) if isinstance(node, ast.arg) and node in arguments else -1
         # A decorator that calls the function may give it what it likes.
@@ -192,49 +205,10 @@ class Receivers:
             return "" if named else (REQUEST, RESPONSE)[at]
         if at == 2 and len(arguments) == 3 and arguments[2].arg == "next":
             second = arguments[1].annotation
-            return NEXT if second is not None and self._annotated(second, scope) == RESPONSE else ""
+            return NEXT if second is not None and self._kind_of(second, scope) == RESPONSE else ""
         return ""
 
     # -- classes
-
-    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
-        """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
-        what such objects keep.
-        """
-        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) else None
-        if isinstance(resolved, Local) and resolved.definition.annotation is not None:
-            declared = self.reader.class_of(resolved.definition.annotation, resolved.scope)
-            if declared is not None:
-                return declared
-        value, scope = self.modules.value(expression, scope)
-        given = _entered(self.reader, value, scope)
-        if depth > _DEEPEST:
-            return None
-        if given is not None:
-            own = self.reader.class_of(*given[1]) if given[1] is not None else None
-            return own or (self.class_of(*given[0], depth + 1) if given[0] is not None else None)
-        match value:
-            case ast.Name():
-                return own_class(self.modules.resolve(value, scope))
-            case ast.Await(value=inner):
-                return self.class_of(inner, scope, depth + 1)
-            case ast.Call(func=ast.Attribute(attr=name), args=[read]) if name in _READS:
-                return self.reader.class_of(read, scope)
-            case ast.Call(func=func):
-                function = self.reader.function(func, scope)
-                if function is not None:
-                    returns = function.node.returns
-                    return self.reader.class_of(returns, function.parent) if returns is not None else None
-                return self.reader.class_of(func, scope)
-            case ast.Attribute(value=owner, attr=name):
-                env = self._env_of(owner, scope) if name == "env" else None
-                own = self.class_of(owner, scope, depth + 1) if env is None else None
-                if own is None:
-                    return env
-                annotated = self._declared_attribute(own, name)
-                return self.reader.class_of(*annotated) if annotated is not None else self._env_of_object(own, name)
-            case _:
-                return None
 
     def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
         """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
@@ -253,9 +227,9 @@ class Receivers:
             return None
         return self.reader.class_of(arguments_of(annotation)[0], where)
 
-    def _env_of_object(self, class_: ClassScope, name: str) -> ClassScope | None:
+    def _env_of_object(self, class_: ClassScope) -> ClassScope | None:
         """The type of `self.env` in a Durable Object."""
-        for owner in self.reader.ancestors(class_) if name == "env" else ():
+        for owner in self.reader.ancestors(class_):
             if "env" in owner.names:
                 return None
             for base in owner.node.bases:
@@ -271,9 +245,9 @@ class Receivers:
                 if isinstance(node, ast.FunctionDef) and node.decorator_list:  # a property
                     annotation = node.returns
                 return (annotation, owner) if annotation is not None else None
-            for value, annotation, scope in self.modules.given_to_self(owner, name):
-                given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
-                annotation = annotation or (given[0].annotation if len(given) == 1 else None)
+            for one, scope in self.modules.given_to_self(owner, name):
+                given = scope.names.get(one.value.id, ()) if isinstance(one.value, ast.Name) else ()
+                annotation = one.annotation or (given[0].annotation if len(given) == 1 else None)
                 if annotation is not None:
                     return annotation, scope
         return None
@@ -310,7 +284,7 @@ class Receivers:
             case ast.Name() as func:
                 return self._is_async(func, scope) or self.kind(func, scope) == NEXT
             case ast.Attribute(value=owner, attr=name) as func:
-                if name in _EVERY and name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
+                if name in async_methods(self.kind(owner, scope)):
                     return True
                 return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_remote(func, scope)
             case _:
@@ -329,19 +303,13 @@ class Receivers:
                 receiver, scope = self.modules.value(namespace, scope)
             case _:
                 return None
-        env = self.class_of(receiver.value, scope) if isinstance(receiver, ast.Attribute) else None
-        declared = (
-            self._declared_attribute(env, receiver.attr)
-            if env is not None and isinstance(receiver, ast.Attribute)
-            else None
-        )
-        if declared is None:
+        if not isinstance(receiver, ast.Attribute) or (env := self.class_of(receiver.value, scope)) is None:
             return None
-        annotation, where = self.reader.written_out(*declared)
-        named = self.modules.outside(annotation, where).endswith(".DurableObjectNamespace")
-        if not named or not isinstance(annotation, ast.Subscript):
+        declared = self._declared_attribute(env, receiver.attr)
+        annotation, where = self.reader.written_out(*declared) if declared is not None else (receiver, scope)
+        if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
             return None
-        class_ = self.reader.class_of(annotation.slice, where)
+        class_ = self.reader.class_of(annotation.slice, where) if isinstance(annotation, ast.Subscript) else None
         return class_ if class_ is not None and self.reader.outside(class_) & _OBJECTS else None
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
@@ -349,15 +317,26 @@ class Receivers:
         return found is not None and isinstance(found.node, ast.AsyncFunctionDef) and not found.nodes.of(ast.Yield)
 
 
+@cache
+def async_methods(kind: str) -> Collection[str]:
+    """The methods of a class of the framework that have to be awaited."""
+    members = inspect.getmembers(getattr(core, kind)) if kind in _AWAITED else ()
+    return {name for name, given in members if inspect.iscoroutinefunction(inspect.unwrap(given)) and name[0] != "_"}
+
+
 def _entered(reader: Reader, name: ast.expr, scope: Scope) -> tuple[_At | None, _At | None] | None:
     """The expression and the annotation of the object under a name that a `with` binds, as far as they are known."""
-    found = reader.modules.entered(name, scope)
-    context, scope = reader.modules.value(*found) if found is not None else (name, scope)
-    maker: _At | None = (context.func, scope) if isinstance(context, ast.Call) else None
-    resolved = reader.modules.resolve(context, scope) if found is not None and maker is None else None
-    if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+    definitions = reader.modules.definitions(name, scope)
+    entered = definitions[0][0].entered if len(definitions) == 1 else None
+    if entered is None:
+        return None
+    context, scope = reader.modules.value(entered, definitions[0][1])
+    resolved = reader.modules.resolve(context, scope)
+    if isinstance(context, ast.Call):
+        maker: _At = context.func, scope
+    elif isinstance(resolved, Local) and resolved.definition.annotation is not None:
         maker = resolved.definition.annotation, resolved.scope
-    if found is None or maker is None:
+    else:
         return None
     class_ = reader.class_of(*maker)
     if class_ is None:

@@ -26,7 +26,7 @@ class Recorder(Imports):
         super().__init__(assume=assume)
         self.apps: list[Any] = []
         self.events: list[tuple[object, str, str | None, object, Place]] = []
-        self.errors: list[tuple[object, object, Place]] = []
+        """The router of each event, and of each handler of errors, its kind, name, handler and line."""
         self.routes: list[tuple[object, Place]] = []
         """The router of each route, and its line."""
         self.made: dict[int, Place] = {}
@@ -116,11 +116,11 @@ class Recorder(Imports):
             case "lifespan", (app, handler):
                 self.events.append((app, "lifespan", None, handler, caller()))
             case "not_found", (app, handler):
-                self.errors.append((app, handler, caller()))
+                self.events.append((app, "error", None, handler, caller()))
             case "_append", (router, route, _):
                 self.routes.append((router._view_of, self.places[id(route)]))
             case "_register_error_handler", (router, _, handler):
-                self.errors.append((router._view_of, handler, caller()))
+                self.events.append((router._view_of, "error", None, handler, caller()))
             case _:
                 pass
 

@@ -56,7 +56,7 @@ def refused(refusal: Refusal) -> Finding:
     code: Code = _CODES.get(refusal.kind, "core-import")
     message = refusal.message
     if refusal.kind == "SyntaxError":
-        return syntax_error(*refusal.place, message)
+        return syntax_error(refusal.place.file, refusal.place.line, message)
     if code == "core-import" and refusal.kind not in _IMPORTS:
         absent = _ABSENT.fullmatch(message) if refusal.kind == "ModuleNotFoundError" else None
         fix = refusal.fix.rstrip(".") or "Fix it, or let a lifespan do it"
@@ -177,7 +177,7 @@ def _request_arguments(receivers: Receivers, index: int) -> tuple[list[ast.expr]
 
 def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
     """A consumer or the handler of a cron, against the configuration and the Env of its application."""
-    if event.kind == "lifespan":
+    if event.kind in ("lifespan", "error"):
         return
     if event.kind == "scheduled":
         message = _cron_problem(event.name, receivers.configurations) if event.name is not None else None

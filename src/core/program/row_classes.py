@@ -21,7 +21,7 @@ from core.program.modules import ClassScope, FunctionScope, Module, Scope
 from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, inner_class, row_kinds
-from core.program.syntax import Node, finding_at
+from core.program.syntax import finding_at
 from core.sql.classes import check_row, groups_of, inside, is_absent
 from core.sql.rows import RowField, field_type, misfit
 from core.sql.statement import Column, Statement
@@ -123,13 +123,14 @@ class RowClasses:
                 if not isinstance(scope, FunctionScope):
                     continue
                 for node in scope.nodes.of(ast.Call):
-                    call = Node(node, scope).method_call()
-                    if call is None or call.name not in TYPED or not call.arguments:
-                        continue
-                    wanted = call.arguments[0].node
-                    found = self.databases.behind(call.receiver)
-                    if found is not None and isinstance(wanted, ast.Name | ast.Attribute):
-                        yield Use(module, wanted, found.label, found.statement), scope
+                    match node:
+                        case ast.Call(
+                            func=ast.Attribute(value=owner, attr=name),
+                            args=[ast.Name() | ast.Attribute() as wanted, *_],
+                        ) if name in TYPED and (found := self.databases.behind(owner, scope)) is not None:
+                            yield Use(module, wanted, found.label, found.statement), scope
+                        case _:
+                            pass
 
     def _missing(self, expression: ast.expr, scope: Scope) -> _Missing | None:
         """The module that ought to define a name: the one that it is imported from, or the one that uses it."""

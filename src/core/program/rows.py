@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from core.program.modules import ClassScope, External, Local, Scope, class_at, own_class
+from core.program.modules import ClassScope, Definition, External, Local, Scope, class_at, own_class
 from core.program.reader import Reader, arguments_of
 from core.sql.rows import ROW_KINDS, Given, Kind, RowClass, RowField
 
@@ -191,38 +191,35 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             kind = DISPLAYS[type(value)]
             return Given(_JSON, refused=kind if kind in ("dict", "set") else "")
         case ast.Name() | ast.Attribute():
-            resolved = reader.modules.resolve(value, where)
-            if isinstance(resolved, External) and resolved.name in ("core.UNSET", "core.validation.unset.UNSET"):
-                return Given(_UNSET)
-            if not isinstance(value, ast.Name):
-                return None
-            if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
-                return None
-            annotation = resolved.definition.annotation
-            if annotation is None or len(resolved.scope.names.get(value.id, ())) != 1:
-                return None
-            class_ = reader.class_of(annotation, resolved.scope)
-            if class_ is not None and _is_plain_enum(reader, class_):
-                return Given(frozenset(), enum=class_.node.name)
-            # None and UNSET may have been ruled out before.
-            kinds = row_kinds(reader, annotation, resolved.scope) - NONE - _UNSET
-            if class_ is not None:  # a member of an Enum is bound as its own number
-                kinds -= _REAL
-            # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
-            if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
-                return None
-            # Of several texts, some may have been ruled out as well.
-            texts = _texts(reader, _written_out(reader, annotation, resolved.scope))
-            alone = next(iter(texts)) if texts is not None and len(texts) == 1 else None
-            return Given(kinds, alone, refused=_refused(reader, annotation, resolved.scope))
+            match reader.modules.resolve(value, where):
+                case External("core.UNSET" | "core.validation.unset.UNSET"):
+                    return Given(_UNSET)
+                case Local(Definition(node=ast.arg(arg=name), annotation=ast.expr() as annotation), inner):
+                    return _given_argument(reader, annotation, inner) if len(inner.names.get(name, ())) == 1 else None
+                case _:
+                    return None
         case _:
             return None
 
 
-def _refused(reader: Reader, annotation: ast.expr, scope: Scope) -> str:
-    """The kind of a value that `bind` refuses whatever it holds, by its annotation; empty for all others."""
-    name = reader.modules.outside(annotation, scope).rpartition(".")[2].lower()
-    return name if name in ("dict", "set", "frozenset") else ""
+def _given_argument(reader: Reader, annotation: ast.expr, scope: Scope) -> Given | None:
+    """The values that a parameter may have, by its annotation."""
+    class_ = reader.class_of(annotation, scope)
+    if class_ is not None and _is_plain_enum(reader, class_):
+        return Given(frozenset(), enum=class_.node.name)
+    # None and UNSET may have been ruled out before.
+    kinds = row_kinds(reader, annotation, scope) - NONE - _UNSET
+    if class_ is not None:  # a member of an Enum is bound as its own number
+        kinds -= _REAL
+    # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
+    if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
+        return None
+    # Of several texts, some may have been ruled out as well.
+    texts = _texts(reader, _written_out(reader, annotation, scope))
+    alone = next(iter(texts)) if texts is not None and len(texts) == 1 else None
+    # `bind` refuses these whatever they hold.
+    refused = reader.modules.outside(annotation, scope).rpartition(".")[2].lower()
+    return Given(kinds, alone, refused=refused if refused in ("dict", "set", "frozenset") else "")
 
 
 def _is_plain_enum(reader: Reader, class_: ClassScope) -> bool:

@@ -28,7 +28,7 @@ from core.program.entry import Entry, import_main
 from core.program.extensions import declared
 from core.program.importing import file_of, real
 from core.program.recording import Recorder
-from core.program.table import App, Callback, Env, EnvField, ErrorHandler, Event, Function, Place, Route, Table, to_json
+from core.program.table import App, Callback, Env, Event, Function, Place, Route, Table, to_json
 from core.routing.offered import bodiless_at, offer_tools, servers_in
 from core.routing.table import Route as Registered
 
@@ -122,7 +122,7 @@ class Start(Recorder):
             problem = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
             way = "Put public() before it, app.use(prefix, public()) before a mount, or register it on router.authenticated(…)"
             self.note("DefaultDeny", f"{problem}. {way}", self.registered_at[id(entry)])
-        router_errors = {id(one) for one in app._everything_below()}
+        below = {id(one) for one in app._everything_below()}
         return App(
             is_main,
             self.places[id(app)],
@@ -130,13 +130,8 @@ class Start(Recorder):
             tuple(self._routes(app, servers_in(entries))),
             tuple(
                 Event(kind, event, self._index_of(handler), place)
-                for owner, kind, event, handler, place in self.events
-                if owner is app
-            ),
-            tuple(
-                ErrorHandler(self._index_of(handler), place)
-                for owner, handler, place in self.errors
-                if id(owner) in router_errors
+                for owner, kind, event, handler, place in sorted(self.events, key=lambda one: one[1] == "error")
+                if owner is app or (kind == "error" and id(owner) in below)
             ),
         )
 
@@ -192,8 +187,7 @@ class Start(Recorder):
             bodies, whole, direct = functions_behind(given)
             _meet(given, self._met)
             provides = () if info is None else tuple(sorted(info.provides))
-            made = self.made.get(id(given), Place())
-            self._callbacks.append(Callback(name_of(given), bodies, whole, direct, provides, made, _maker(given)))
+            self._callbacks.append(Callback(name_of(given), bodies, whole, direct, provides, _maker(given)))
         return known
 
 
@@ -229,14 +223,11 @@ def _objects(module: ModuleType) -> Iterator[str]:
 
 def _env(cls: Any) -> Env:
     problems: tuple[str, ...] = ()
-    fields: tuple[EnvField, ...] = ()
     try:
-        fields = tuple(
-            EnvField(f.name, f.attribute or f.name, getattr(f.kind, "__name__", str(f.kind))) for f in fields_of(cls)
-        )
+        fields_of(cls)
     except EnvError as error:
         problems = tuple(error.problems)
-    return Env(cls.__module__, cls.__qualname__, issubclass(cls, Bindings), fields, problems)
+    return Env(cls.__module__, cls.__qualname__, issubclass(cls, Bindings), problems)
 
 
 # The functions behind what was registered -----------------------------------------------------------------------------

@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 13
+FORMAT = 14
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
 class Place(NamedTuple):
-    """A line of a file; 0 where it is not known."""
+    """A place in a file. Lines and columns count from 1; 0 where they are not known."""
 
     file: str = ""
     line: int = 0
+    column: int = 0
 
 
 class Function(NamedTuple):
@@ -41,8 +42,8 @@ class Callback(NamedTuple):
     """A middleware, an authenticator or a handler.
 
     `bodies` are the program's functions behind it, the outermost first. `whole` is False where one of them could not be
-    found, `direct` where a request does not call the first of them itself. `provides` are names such as `req.user`;
-    `made` is where a declared middleware was made, and `maker` the full name of the function that it was made in.
+    found, `direct` where a request does not call the first of them itself. `provides` are names such as `req.user`, and
+    `maker` is the full name of the function that it was made in.
     """
 
     name: str
@@ -50,7 +51,6 @@ class Callback(NamedTuple):
     whole: bool
     direct: bool
     provides: tuple[str, ...] = ()
-    made: Place = Place()
     maker: str = ""
 
 
@@ -77,8 +77,9 @@ class Route(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A consumer of a queue, the handler of a cron (None: of every trigger), or a lifespan: `kind` is `queue`,
-    `scheduled` or `lifespan`. `handler` is an index of `Table.callbacks`.
+    """A consumer of a queue, the handler of a cron (None: of every trigger), a lifespan, or a handler of errors,
+    `not_found` among them: `kind` is `queue`, `scheduled`, `lifespan` or `error`. `handler` is an index of
+    `Table.callbacks`.
     """
 
     kind: str
@@ -87,28 +88,12 @@ class Event(NamedTuple):
     place: Place
 
 
-class ErrorHandler(NamedTuple):
-    """A handler of errors, `not_found` among them. `handler` is an index of `Table.callbacks`."""
-
-    handler: int
-    place: Place
-
-
-class EnvField(NamedTuple):
-    """An attribute of an Env; `name` is that of its binding, `kind` of its class."""
-
-    name: str
-    attribute: str
-    kind: str
-
-
 class Env(NamedTuple):
     """The class of `req.env`. `bindings`: it derives from `Bindings`."""
 
     module: str
     qualname: str
     bindings: bool
-    fields: tuple[EnvField, ...]
     problems: tuple[str, ...]
 
 
@@ -120,7 +105,6 @@ class App(NamedTuple):
     env: Env | None
     routes: tuple[Route, ...]
     events: tuple[Event, ...]
-    errors: tuple[ErrorHandler, ...]
 
 
 class Refusal(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, cast
 from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.modules import FunctionScope, Scope, blocks_of
-from core.program.receivers import ASYNC_METHODS, RESPONSE, STATEMENT, Receivers
-from core.program.syntax import Node, finding_at
+from core.program.receivers import RESPONSE, STATEMENT, Receivers, async_methods
+from core.program.syntax import finding_at
 from core.program.usage import SENDERS
 from core.statements.tokens import statements_of
 
@@ -127,10 +127,9 @@ def _asks(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
 
 def _writes(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
     match call.func:
-        case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS[STATEMENT]:
-            chain = receivers.prepared(Node(owner, scope))
-            parts = chain[0].method_call() if chain is not None else None
-            sql = receivers.modules.string(*parts.arguments[0]) if parts is not None and parts.arguments else None
+        case ast.Attribute(value=owner, attr=name) if name in async_methods(STATEMENT):
+            prepare, where, _ = receivers.prepared(owner, scope) or (call, scope, None)
+            sql = receivers.modules.string(prepare.args[0], where) if prepare is not call and prepare.args else None
             return any(each.verb in _VERBS for each in statements_of(sql or ""))
         case ast.Attribute(value=owner, attr=name):
             return name in _WRITES.get(receivers.kind(owner, scope), ())

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from core import http
 from core.bindings.kinds import PROTOCOLS
+from core.config.words import did_you_mean
 from core.context import RequestContext
 from core.errors import REDIRECT_STATUSES
 from core.errors.mistakes import (
@@ -33,8 +34,7 @@ from core.program.findings import Finding
 from core.program.modules import ClassScope, FunctionScope, Nodes, Scope, blocks_of, class_at
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.rows import DISPLAYS
-from core.program.syntax import Node, finding_at
-from core.program.wording import did_you_mean
+from core.program.syntax import finding_at
 from core.request import Request
 from core.response import Response
 
@@ -42,6 +42,7 @@ SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream"
 """The methods of a response that answer."""
 _BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
 ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
+_RESPONSES: Final = frozenset(["core.http.Response", "core.http.response.Response"])
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
 _KINDS: Final[Mapping[type[ast.expr], str]] = {**DISPLAYS, ast.JoinedStr: "str"}
 
@@ -162,72 +163,57 @@ def unraised_problems(receivers: Receivers, statement: ast.Expr, scope: Scope) -
 # -- calls and names
 
 
-def uncalled_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
-    """`wait_until(job)`."""
-    match node.node:
-        case ast.Call(func=ast.Attribute(value=owner), args=[ast.Name() | ast.Attribute() as given], keywords=[]):
-            if receivers.function(given, node.scope) and receivers.kind(owner, node.scope) == CONTEXT:
-                yield node.finding("core-handler", uncalled(ast.unparse(given)), "arg-type")
-        case _:
-            pass
-
-
-def values_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
-    """`res.json(value, 201)`."""
-    match node.node:
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords):
-            if not (given[1:] or keywords) or any(isinstance(each, ast.Starred) for each in given):
-                return
-            names = [each.arg for each in keywords]
-            if None not in names and receivers.kind(owner, node.scope) == RESPONSE:
-                if names and names[0] not in ("status", "status_code"):
-                    fix = f"Stage headers first: `res.header(…).{name}(value)`"
-                else:
-                    fix = f"Set the status first: `res.status(201).{name}(value)`"
-                yield node.finding("core-handler", f"res.{name}() takes one value. {fix}", "arg-type")
-        case _:
-            pass
-
-
-def made_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
-    """`http.Response.json(value)`, which makes a response in JavaScript and reads one here."""
-    match node.node:
-        case ast.Call(func=ast.Attribute(value=owner), args=[value, *_]):
-            if receivers.modules.outside(owner, node.scope) in (
-                "core.http.Response",
-                "core.http.response.Response",
-            ):
-                problem = f"{ast.unparse(owner)}.json() reads the body of a response"
-                way = f"Make one with {ast.unparse(owner)}.from_json({ast.unparse(value)})"
-                yield node.finding("core-handler", f"{problem}. {way}", "arg-type")
-        case _:
-            pass
-
-
-def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
-    """`CoreError("Not found", 404)`, `res.status(7)` and `res.redirect(url, 200)`."""
-    message = ""
-    match node.node:
-        case ast.Call(func=ast.Attribute(value=owner, attr="status"), args=[ast.Constant(value=int() as given)]):
-            if not 200 <= given <= 599 and receivers.kind(owner, node.scope) == RESPONSE:
-                message = refused_status(given)
+def call_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
+    """Calls of the framework with arguments that it does not take."""
+    message, typed = "", "arg-type"
+    match call:
+        # `wait_until(job)`
+        case ast.Call(
+            func=ast.Attribute(value=owner, attr="wait_until"),
+            args=[ast.Name() | ast.Attribute() as coroutine],
+            keywords=[],
+        ):
+            if receivers.function(coroutine, scope) and receivers.kind(owner, scope) == CONTEXT:
+                message = uncalled(ast.unparse(coroutine))
+        # `res.status(7)`
+        case ast.Call(func=ast.Attribute(value=owner, attr="status"), args=[ast.Constant(value=int() as status)]):
+            if not 200 <= status <= 599 and receivers.kind(owner, scope) == RESPONSE:
+                message, typed = refused_status(status), ""
+        # `res.redirect(url, 200)`
         case (
-            ast.Call(func=ast.Attribute(value=owner, attr="redirect"), args=[_, ast.Constant(value=int() as given)])
+            ast.Call(func=ast.Attribute(value=owner, attr="redirect"), args=[_, ast.Constant(value=int() as status)])
             | ast.Call(
                 func=ast.Attribute(value=owner, attr="redirect"),
-                keywords=[ast.keyword(arg="status", value=ast.Constant(value=int() as given))],
+                keywords=[ast.keyword(arg="status", value=ast.Constant(value=int() as status))],
             )
         ):
-            if given not in REDIRECT_STATUSES and receivers.kind(owner, node.scope) == RESPONSE:
-                message = refused_redirect(given)
+            if status not in REDIRECT_STATUSES and receivers.kind(owner, scope) == RESPONSE:
+                message, typed = refused_redirect(status), ""
+        # `http.Response.json(value)`, which makes a response in JavaScript and reads one here
+        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[value, *_]) if (
+            receivers.modules.outside(owner, scope) in _RESPONSES
+        ):
+            shown = ast.unparse(owner)
+            message = (
+                f"{shown}.json() reads the body of a response. Make one with {shown}.from_json({ast.unparse(value)})"
+            )
+        # `res.json(value, 201)`
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords) if name in ONE_VALUE:
+            names = [each.arg for each in keywords]
+            plain = None not in names and not any(isinstance(each, ast.Starred) for each in given)
+            if plain and (given[1:] or names) and receivers.kind(owner, scope) == RESPONSE:
+                fix = f"Set the status first: `res.status(201).{name}(value)`"
+                if names and names[0] not in ("status", "status_code"):
+                    fix = f"Stage headers first: `res.header(…).{name}(value)`"
+                message = f"res.{name}() takes one value. {fix}"
+        # `CoreError("Not found", 404)`
         case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=first), *_]):
-            status = first if type(first) is int else 0
-            if not 400 <= status <= 599 and receivers.modules.outside(func, node.scope) in _ERRORS:
-                yield node.finding("core-handler", turned_status(first), "arg-type")
+            if not (type(first) is int and 400 <= first <= 599) and receivers.modules.outside(func, scope) in _ERRORS:
+                message = turned_status(first)
         case _:
             pass
     if message:
-        yield node.finding("core-handler", message)
+        yield finding_at(call, scope, "core-handler", message, typed)
 
 
 def name_problems(receivers: Receivers, node: ast.Attribute, scope: Scope) -> Iterator[Finding]:
@@ -305,26 +291,20 @@ def _of_class(receivers: Receivers, node: ast.Attribute, scope: Scope) -> str | 
 
 def class_problems(receivers: Receivers, class_: ClassScope) -> Iterator[Finding]:
     """`tags: list[str] = []` in a class made with attrs."""
-    fields: list[tuple[ast.AnnAssign, str]] = []
+    reader = receivers.reader
+    if not any(reader.maker(decorator, class_.parent) in DEFINES for decorator in class_.node.decorator_list):
+        return
     for statement in class_.node.body:
         match statement:
-            case ast.AnnAssign(target=ast.Name(), value=ast.Dict() | ast.List() | ast.Set() as value):
-                fields.append((statement, _KINDS[type(value)]))
-            case ast.AnnAssign(
-                target=ast.Name(), value=ast.Call(func=ast.Name(id="dict" | "list" | "set" as maker) as func, args=[])
-            ):
-                if receivers.modules.outside(func, class_) == f"builtins.{maker}":
-                    fields.append((statement, maker))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Dict() | ast.List() | ast.Set() as value):
+                kind = _KINDS[type(value)]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call(args=[]) as call):
+                kind = receivers.modules.maker_of(call, class_).removeprefix("builtins.")
             case _:
-                pass
-    if not fields or not any(
-        receivers.reader.maker(decorator, class_.parent) in DEFINES for decorator in class_.node.decorator_list
-    ):
-        return
-    for statement, kind in fields:
-        annotation, scope = receivers.reader.written_out(statement.annotation, class_)
+                continue
+        annotation, scope = reader.written_out(statement.annotation, class_)
         base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
-        if receivers.reader.full_name(base, scope) in MUTABLE and isinstance(statement.target, ast.Name):
-            shown = receivers.reader.annotation(statement.annotation, class_).written
-            message = shared_default(class_.node.name, statement.target.id, shown, kind)
+        if kind in ("dict", "list", "set") and reader.full_name(base, scope) in MUTABLE:
+            shown = reader.annotation(statement.annotation, class_).written
+            message = shared_default(class_.node.name, name, shown, kind)
             yield finding_at(statement, class_, "core-handler", message)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import cast
 
 from core.bindings.kinds import KINDS
@@ -77,9 +75,3 @@ def with_article(words: str) -> str:
     """Return words with `a` or `an` before them."""
     is_vowel = words[:1] in "AEIOaeio" and not words.startswith("une")
     return f"{'an' if is_vowel or words[:2] in ('R2', 'mT') else 'a'} {words}"
-
-
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return a question with the known name that is nearest to a name; `otherwise` where none is near."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"Did you mean {near[0]}?" if near else otherwise

@@ -161,18 +161,22 @@ def _missing(
             if full in _ABSENT:
                 yield taken, _unsupported(full)
     waits = isinstance(scope.node, ast.AsyncFunctionDef)
+    used = [base for class_ in scope.nodes.of(ast.ClassDef) for base in class_.bases]
     for call in scope.nodes.of(ast.Call):
-        name = modules.outside(call.func, scope)
-        yield from _use(call.func, name)
-        for node, message in _wait(modules, call, name, scope) if waits else ():
-            if not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
-                yield node, message
-    for class_ in scope.nodes.of(ast.ClassDef):
-        for base in class_.bases:
-            yield from _use(base, modules.outside(base, scope))
+        used.append(call.func)
+        message = _wait(modules, call, scope) if waits else None
+        if message is not None and not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
+            yield call, message
+    for expression in used:
+        name = modules.outside(expression, scope)
+        # A name that cannot be imported was told where it is imported.
+        if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
+            yield expression, _unsupported(name)
     for entered in scope.nodes.of(ast.AsyncWith):
         for item in entered.items:
-            yield from _shared(modules, item.context_expr, item.context_expr, "acquire", scope, entered)
+            message = _shared(modules, item.context_expr, "acquire", scope, entered)
+            if message is not None:
+                yield item.context_expr, message
 
 
 def _module(
@@ -193,42 +197,38 @@ def _module(
             yield node, f"{text}. Take along a package that has it, or do without"
 
 
-def _wait(modules: Modules, call: ast.Call, name: str, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
-    """Yield a call that blocks, or writes a file, in the body of an async function."""
+def _wait(modules: Modules, call: ast.Call, scope: Scope) -> str | None:
+    """The problem of a call that blocks, or writes a file, in the body of an async function."""
+    name = modules.outside(call.func, scope)
+    owner, method = (call.func.value, call.func.attr) if isinstance(call.func, ast.Attribute) else (call, "")
     if name in BLOCKING:
-        yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
-    elif name == "builtins.open" and _is_written(call):
-        yield call, f"a worker has no files to keep: {_LOST}"
-    elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
-        yield from _shared(modules, call, call.func.value, call.func.attr, scope)
-    elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
-        made, inner = modules.value(call.func.value, scope)
-        if isinstance(made, ast.Call) and modules.outside(made.func, inner) == "pathlib.Path":
-            yield call, f"a worker has no files to keep: {_LOST}"
+        return f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
+    if method in _WAITED:
+        return _shared(modules, owner, method, scope)
+    is_written = name == "builtins.open" and _is_written(call)
+    if is_written or (method in _WRITES and modules.maker_of(*modules.value(owner, scope)) == "pathlib.Path"):
+        return f"a worker has no files to keep: {_LOST}"
+    return None
 
 
 def _shared(
-    modules: Modules, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
-) -> Iterator[tuple[ast.expr, str]]:
-    """Yield a wait for an object of the module that another request may keep waiting: a call of one of its methods, or
-    `async with`, whose body is `around`.
+    modules: Modules, owner: ast.expr, method: str, scope: Scope, around: ast.AsyncWith | None = None
+) -> str | None:
+    """The problem of a wait for an object of the module that another request may keep waiting: a call of one of its
+    methods, or `async with`, which is `around`.
     """
     made, inner = modules.value(owner, scope)
-    is_shared = isinstance(made, ast.Call) and isinstance(inner.node, ast.Module | ast.ClassDef)
-    kind = modules.outside(made.func, inner) if isinstance(made, ast.Call) and is_shared else ""
+    kind = modules.maker_of(made, inner) if isinstance(inner.node, ast.Module | ast.ClassDef) else ""
     if not isinstance(made, ast.Call) or method not in _SHARED.get(kind, ()):
-        return
+        return None
     if method == "put" and not (made.args or made.keywords):
-        return  # never full
-    others = len(around.items) - 1 if isinstance(around, ast.AsyncWith) else 0
+        return None  # never full
+    others = len(around.items) - 1 if around is not None else 0
     if kind in _HELD and others + sum(isinstance(part, _AWAITS) for part in ast.walk(around or scope.node)) < 2:
-        return
+        return None
     of = "module" if isinstance(inner.node, ast.Module) else "class"
     text = f"{ast.unparse(owner)} is an {kind} of the {of}, and one request cannot await what another one does"
-    yield (
-        node,
-        f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler",
-    )
+    return f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler"
 
 
 _AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -254,12 +254,6 @@ def _is_written(call: ast.Call) -> bool:
     """Return True if a call of `open` opens for writing, for certain."""
     given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
     return isinstance(given, ast.Constant) and isinstance(given.value, str) and bool(set("wax+") & set(given.value))
-
-
-def _use(expression: ast.expr, name: str) -> Iterator[tuple[ast.expr, str]]:
-    # A name that cannot be imported was told where it is imported.
-    if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
-        yield expression, _unsupported(name)
 
 
 def _unsupported(name: str) -> str:
