@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from keyword import iskeyword
+from typing import Final
 
 from core.config.toml_text import KeyPath
 
@@ -40,23 +41,17 @@ def as_attribute(name: str) -> str:
 
 def type_name(value: object) -> str:
     """The type of a value, as people who write the file call it."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return "a whole number"
-        case float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case dt.datetime() | dt.date() | dt.time():
-            return "a date or time"
-        case _:
-            return "null"
+    return str(value).lower() if isinstance(value, bool) else _TYPES.get(type(value), "null")
+
+
+_TYPES: Final = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "a table",
+    **dict.fromkeys([dt.datetime, dt.date, dt.time], "a date or time"),
+}
 
 
 def listed(words: Sequence[str], last: str) -> str:

@@ -5,7 +5,7 @@ Env.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -40,7 +40,7 @@ class Classes:
     def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
         self.modules = modules
         self.named = named
-        self._ancestors: dict[ClassScope, list[ClassScope]] = {}
+        self.ancestors: Callable[[ClassScope], Sequence[ClassScope]] = modules.ancestors
         self._outside: dict[ClassScope, frozenset[str]] = {}
         self._fields: dict[ClassScope, Sequence[Field]] = {}
 
@@ -82,16 +82,6 @@ class Classes:
                 case _:
                     break
         return annotation, scope
-
-    def ancestors(self, class_: ClassScope) -> Sequence[ClassScope]:
-        """A class and the classes of the program that it derives from, nearest first."""
-        found = self._ancestors.get(class_)
-        if found is None:
-            found = self._ancestors[class_] = [class_]
-            for one in found:  # which grows meanwhile
-                bases = dict.fromkeys(map(class_at, self.modules.bases(one)))
-                found += [base for base in bases if base is not None and base not in found]
-        return found
 
     def outside(self, class_: ClassScope) -> frozenset[str]:
         """The full names of the classes outside of the program that a class derives from."""

@@ -272,23 +272,21 @@ def _kind_problem(env: EnvClass, attribute: EnvAttribute, binding: Binding, conf
 
 def json_fits(kind: str, value: object, literals: Sequence[object]) -> bool:
     """Return True for a value of JSON that is of a kind of `EnvAttribute`, or one of the `literals` of a `Literal`."""
-    match kind:
-        case "str":
-            return isinstance(value, str)
-        case "bool":
-            return isinstance(value, bool)
-        case "int":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "float":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "list":
-            return isinstance(value, list)
-        case "dict" | "table":
-            return isinstance(value, dict)
-        case "Literal":
-            return any(type(value) is type(literal) and value == literal for literal in literals)
-        case _:
-            return kind in ANYTHING
+    if kind == "Literal":
+        return any(type(value) is type(literal) and value == literal for literal in literals)
+    return type(value) in _JSON.get(kind, ()) or kind in ANYTHING
+
+
+_JSON: Final[Mapping[str, Sequence[type]]] = {
+    "str": [str],
+    "bool": [bool],
+    "int": [int],
+    "float": [int, float],
+    "list": [list],
+    "dict": [dict],
+    "table": [dict],
+}
+"""The types of JSON's values by the kinds of `EnvAttribute` that they fit."""
 
 
 def _class_problem(

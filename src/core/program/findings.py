@@ -113,13 +113,9 @@ def configuration_findings(error: ConfigurationError, path: Path) -> list[Findin
 def levelled(findings: Iterable[Finding], configurations: Sequence[Configuration]) -> Iterator[Finding]:
     """The findings as errors or warnings, as the project wants its codes."""
     for finding in findings:
-        match level_of(finding.code, configurations, finding.file):
-            case "error":
-                yield finding
-            case "warning":
-                yield finding._replace(severity="warning")
-            case _:
-                pass
+        level = level_of(finding.code, configurations, finding.file)
+        if level != "off":
+            yield finding if level == "error" else finding._replace(severity="warning")
 
 
 _IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")

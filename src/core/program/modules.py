@@ -175,6 +175,7 @@ class Modules:
         self._resolved: dict[tuple[str, Scope], Resolved | None] = {}
         self._following = 0
         self._named: dict[tuple[ast.expr, Scope], Resolved | None] = {}
+        self._ancestors: dict[ClassScope, list[ClassScope]] = {}
         self._instances: dict[ast.AST, dict[str, list[tuple[Definition, Scope]]]] = {}
         self._strings: dict[ast.expr, str | None] = {}
 
@@ -409,8 +410,8 @@ class Modules:
         if not isinstance(expression, ast.Attribute) or not isinstance(expression.value, ast.Name):
             return None
         class_, name = own_class(self.resolve(expression.value, scope)), expression.attr
-        classes = self._classes(class_) if class_ is not None else None
-        if class_ is None or classes is None:
+        classes = self.ancestors(class_) if class_ is not None else ()
+        if class_ is None or not all(map(self._is_known, classes)):
             return None
         derived = class_.node.name in self.derived
         in_methods = [given for each in classes for given in self.given_to_self(each, name)]
@@ -436,17 +437,21 @@ class Modules:
         bases = (base.value if isinstance(base, ast.Subscript) else base for base in class_.node.bases)
         return [self.resolve(base, class_.parent) for base in bases]
 
-    def _classes(self, class_: ClassScope) -> list[ClassScope] | None:
-        """A class and those of the program that it derives from; None where another may give it attributes."""
-        found = [class_]
-        for one in found:  # which grows meanwhile
-            for base in self.bases(one):
-                of_program = class_at(base)
-                if of_program is not None:
-                    found += [of_program] if of_program not in found else []
-                elif not isinstance(base, External) or not base.name.startswith(("core.", "abc.", "builtins.")):
-                    return None
-        return None if any(one.node.keywords for one in found) else found
+    def ancestors(self, class_: ClassScope) -> Sequence[ClassScope]:
+        """A class and the classes of the program that it derives from, nearest first."""
+        found = self._ancestors.get(class_)
+        if found is None:
+            found = self._ancestors[class_] = [class_]
+            for one in found:  # which grows meanwhile
+                bases = dict.fromkeys(map(class_at, self.bases(one)))
+                found += [base for base in bases if base is not None and base not in found]
+        return found
+
+    def _is_known(self, class_: ClassScope) -> bool:
+        """Return True for a class of the program that nobody but its own bases may give attributes."""
+        bases = [base for base in self.bases(class_) if class_at(base) is None]
+        known = (isinstance(base, External) and base.name.startswith(("core.", "abc.", "builtins.")) for base in bases)
+        return all(known) and not class_.node.keywords
 
     def given_to_self(self, class_: ClassScope, name: str) -> Sequence[tuple[Definition, Scope]]:
         """The places where the methods of a class give an attribute to their object."""

@@ -10,7 +10,7 @@ import ast
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import core
 from core.config.model import Configuration
@@ -19,8 +19,6 @@ from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scop
 from core.program.reader import Reader, arguments_of
 from core.program.syntax import REQUESTS, option_with
 
-_At: TypeAlias = tuple[ast.expr, Scope]
-"""An expression and the scope it is in."""
 REQUEST: Final = "Request"
 RESPONSE: Final = "Response"
 NEXT: Final = "Next"
@@ -51,6 +49,7 @@ _READS: Final = frozenset(["parse", "json", "form", "one", "first"])
 """Methods that read something as the class that they are given."""
 _PARTS: Final = {(REQUEST, "ctx"): CONTEXT, (_STATE, "storage"): _STORAGE}
 _AWAITED: Final = frozenset([REQUEST, STATEMENT, _STORAGE, "D1Database", "KVNamespace", "Queue", "R2Bucket"])
+"""The classes of the framework with methods that have to be awaited."""
 ASYNC_FUNCTIONS: Final = frozenset(
     ["core.middleware.sessions.session_of", "core.pagination.read_page"]
     + [f"core.passwords.{name}" for name in ("hash", "needs_rehash", "verify")]
@@ -126,13 +125,7 @@ class Receivers:
     def _followed(self, value: ast.expr, scope: Scope) -> Value:
         match value:
             case ast.Name():
-                entered = _entered(self.reader, value, scope)
-                if entered is None:
-                    return Value(class_=own_class(self.modules.resolve(value, scope)))
-                given, annotation = entered
-                found = self.value_of(*given) if given is not None else _UNKNOWN
-                declared = self._annotated(*annotation) if annotation is not None else _UNKNOWN
-                return Value(found.kind or declared.kind, found.name, declared.class_ or found.class_)
+                return self._entered(value, scope) or Value(class_=own_class(self.modules.resolve(value, scope)))
             case ast.Await(value=inner):
                 return Value(class_=self.class_of(inner, scope))
             case ast.Attribute():
@@ -252,6 +245,49 @@ class Receivers:
                     return annotation, scope
         return None
 
+    # -- objects that a `with` binds
+
+    def _entered(self, name: ast.expr, scope: Scope) -> Value | None:
+        """The object under a name that a `with` binds, and nothing else."""
+        definitions = self.modules.definitions(name, scope)
+        entered = definitions[0][0].entered if len(definitions) == 1 else None
+        if entered is None:
+            return None
+        context, scope = self.modules.value(entered, definitions[0][1])
+        resolved = self.modules.resolve(context, scope)
+        if isinstance(context, ast.Call):
+            maker = context.func
+        elif isinstance(resolved, Local) and resolved.definition.annotation is not None:
+            maker, scope = resolved.definition.annotation, resolved.scope
+        else:
+            return None
+        class_ = self.reader.class_of(maker, scope)
+        if class_ is None:
+            function = self.reader.function(maker, scope)
+            return self._yielded(function) if function is not None else None
+        method = next(filter(None, (self.reader.method(class_, name) for name in _ENTERS)), None)
+        if method is None or method.node.decorator_list or method.node.returns is None:
+            return None
+        returns, where = self.reader.written_out(method.node.returns, method.parent)
+        is_itself = self.modules.outside(returns, where).endswith(".Self")
+        return self._annotated(maker, scope) if is_itself else self._annotated(returns, where)
+
+    def _yielded(self, function: FunctionScope) -> Value | None:
+        """The object that a generator yields once, by its value and by what the annotation says of it."""
+        makers = [self.reader.maker(decorator, function.parent) for decorator in function.node.decorator_list]
+        declared = found = _UNKNOWN
+        if makers and (len(makers) != 1 or makers[0] not in _MAKERS):
+            return None
+        if function.node.returns is not None:
+            returns, where = self.reader.written_out(function.node.returns, function.parent)
+            name = self.modules.outside(returns, where).rpartition(".")[2]
+            if isinstance(returns, ast.Subscript) and name in (_GENERATORS if makers else _MANAGERS):
+                declared = self._annotated(next(iter(arguments_of(returns)), returns.slice), where)
+        yields = [node.value for node in function.nodes.of(ast.Yield)] if makers else []
+        if len(yields) == 1 and yields[0] is not None:
+            found = self.value_of(yields[0], function)
+        return Value(found.kind or declared.kind, found.name, declared.class_ or found.class_)
+
     # -- functions
 
     def arguments(self, scope: Scope) -> Sequence[ast.arg]:
@@ -322,43 +358,3 @@ def async_methods(kind: str) -> Collection[str]:
     """The methods of a class of the framework that have to be awaited."""
     members = inspect.getmembers(getattr(core, kind)) if kind in _AWAITED else ()
     return {name for name, given in members if inspect.iscoroutinefunction(inspect.unwrap(given)) and name[0] != "_"}
-
-
-def _entered(reader: Reader, name: ast.expr, scope: Scope) -> tuple[_At | None, _At | None] | None:
-    """The expression and the annotation of the object under a name that a `with` binds, as far as they are known."""
-    definitions = reader.modules.definitions(name, scope)
-    entered = definitions[0][0].entered if len(definitions) == 1 else None
-    if entered is None:
-        return None
-    context, scope = reader.modules.value(entered, definitions[0][1])
-    resolved = reader.modules.resolve(context, scope)
-    if isinstance(context, ast.Call):
-        maker: _At = context.func, scope
-    elif isinstance(resolved, Local) and resolved.definition.annotation is not None:
-        maker = resolved.definition.annotation, resolved.scope
-    else:
-        return None
-    class_ = reader.class_of(*maker)
-    if class_ is None:
-        function = reader.function(*maker)
-        return _yielded(reader, function) if function is not None else None
-    method = next(filter(None, (reader.method(class_, name) for name in _ENTERS)), None)
-    if method is None or method.node.decorator_list or method.node.returns is None:
-        return None
-    returns, where = reader.written_out(method.node.returns, method.parent)
-    return None, maker if reader.modules.outside(returns, where).endswith(".Self") else (returns, where)
-
-
-def _yielded(reader: Reader, function: FunctionScope) -> tuple[_At | None, _At | None] | None:
-    """The object that a generator yields once, and what the annotation says of it."""
-    makers = [reader.maker(decorator, function.parent) for decorator in function.node.decorator_list]
-    annotation: _At | None = None
-    if function.node.returns is not None:
-        returns, where = reader.written_out(function.node.returns, function.parent)
-        name = reader.modules.outside(returns, where).rpartition(".")[2]
-        if isinstance(returns, ast.Subscript) and name in (_GENERATORS if makers else _MANAGERS):
-            annotation = next(iter(arguments_of(returns)), returns.slice), where
-    if makers and (len(makers) != 1 or makers[0] not in _MAKERS):
-        return None
-    yields = [node.value for node in function.nodes.of(ast.Yield)] if makers else []
-    return (yields[0], function) if len(yields) == 1 and yields[0] is not None else None, annotation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration
@@ -48,22 +48,13 @@ def annotation_for(binding: Binding) -> str:
 
 def variable_type(value: object) -> str:
     """Return the annotation that a variable of this value needs."""
-    match value:
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case float():
-            return "float"
-        case list():
-            kinds = {variable_type(item) for item in cast("list[object]", value)}
-            return f"list[{kinds.pop()}]" if len(kinds) == 1 else "list[object]"
-        case dict():
-            return "dict[str, object]"
-        case None:
-            return "object"
-        case _:
-            return "str"
+    if isinstance(value, list):
+        kinds = {variable_type(item) for item in cast("list[object]", value)}
+        return f"list[{kinds.pop()}]" if len(kinds) == 1 else "list[object]"
+    return _TYPES.get(type(value), "str")
+
+
+_TYPES: Final = {bool: "bool", int: "int", float: "float", dict: "dict[str, object]", type(None): "object"}
 
 
 def json_type(value: object) -> str:
