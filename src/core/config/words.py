@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Final
@@ -44,7 +44,7 @@ def type_name(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else _TYPES.get(type(value), "null")
 
 
-_TYPES: Final = {
+_TYPES: Final[Mapping[type[object], str]] = {
     int: "a whole number",
     float: "a number",
     str: "a string",

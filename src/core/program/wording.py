@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, cast
 
 from core.bindings.kinds import KINDS
@@ -54,7 +55,13 @@ def variable_type(value: object) -> str:
     return _TYPES.get(type(value), "str")
 
 
-_TYPES: Final = {bool: "bool", int: "int", float: "float", dict: "dict[str, object]", type(None): "object"}
+_TYPES: Final[Mapping[type[object], str]] = {
+    bool: "bool",
+    int: "int",
+    float: "float",
+    dict: "dict[str, object]",
+    type(None): "object",
+}
 
 
 def json_type(value: object) -> str:
