@@ -186,10 +186,10 @@ def fix_for_call(error: BaseException) -> str | None:
     keys = [f"({option}=)", "(…=)"] if option else ["(…)"] if found["many"] else ["()", "(…)"]
     if owner is None:
         function = next(iter(_meant(name, error, FunctionType)), None)
-        fix = None if function is None else next((NAMES[name][key] for key in keys if key in NAMES.get(name, {})), None)
-        return (
-            as_sentence(fix) if fix is not None else None if function is None else _by_signature(name, function, found)
-        )
+        if function is None:
+            return None
+        fix = next((NAMES[name][key] for key in keys if key in NAMES.get(name, {})), None)
+        return as_sentence(fix) if fix is not None else _by_signature(name, function, found)
     for cls in _meant(owner, error, type):
         fix = next((fix for key in keys if (fix := known_as(cls, f"{name}{key}")) is not None), None)
         if fix is not None:
@@ -201,11 +201,10 @@ def fix_for_call(error: BaseException) -> str | None:
 
 def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
     except (TypeError, ValueError):
         return None
     named = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    named = [each for each in named if each != "self"]
     only = [each for each in parameters if each.kind == each.KEYWORD_ONLY]
     if found["option"]:
         near = get_close_matches(snake(found["option"]), named, n=1)
@@ -214,7 +213,7 @@ def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
         listed = ", ".join(f"`{each}`" for each in named)
         return f"Remove it: `{name}` takes {listed}." if named else f"Remove it: `{name}` has no options."
     if found["named"]:
-        places = [each.name for each in parameters if each.kind == each.POSITIONAL_ONLY and each.name != "self"]
+        places = [each.name for each in parameters if each.kind == each.POSITIONAL_ONLY]
         return f"Give `{found['named']}` without its name, in its place: `{name}({', '.join(places)})`."
     if found["missing"]:
         return f"Give `{found['missing']}`{' by name' if found['how'] == 'keyword-only' else ''}: `{name}(…)`."

@@ -86,14 +86,7 @@ def queue_problem(
 
     `message` is T: its full name and how to show it; None when it is not known.
     """
-    declared = [c for c in configurations if c.worker.queues.consumers]
-    names = sorted({consumer.queue for c in declared for consumer in c.worker.queues.consumers})
-    producers = [
-        binding
-        for c in configurations
-        for binding in c.bindings.values()
-        if binding.kind == "queue" and binding.entry.queue == queue
-    ]
+    names = sorted({consumer.queue for c in configurations for consumer in c.worker.queues.consumers})
     if configurations and queue not in names:
         configuration = configurations[0]
         kind_text = (
@@ -105,12 +98,12 @@ def queue_problem(
         return f'queue("{queue}"): {configuration.path.name} has no consumer of that queue. {hint}'
     if message is None or env is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
         return None
-    for binding in producers:
-        attribute = next((one for one in env.attributes if one.name == binding.name), None)
-        if attribute is None or attribute.kind != "Queue" or len(attribute.arguments) != 1:
+    attributes = {one.name: one for one in env.attributes if one.kind == "Queue" and len(one.arguments) == 1}
+    for binding in (one for configuration in configurations for one in configuration.bindings.values()):
+        attribute = attributes.get(binding.name)
+        if attribute is None or binding.kind != "queue" or binding.entry.queue != queue:
             continue
-        sent = attribute.arguments[0]
-        if sent not in ("", "typing.Any", "Any", message[0]):
+        if attribute.arguments[0] not in ("", "typing.Any", "Any", message[0]):
             return (
                 f'queue("{queue}"): the consumer takes MessageBatch[{message[1]}], but {attribute_name(env, attribute)} '
                 f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
