@@ -208,14 +208,12 @@ def _not_copied(source: Path, error: Exception) -> DeveloperError:
 def _named(database: Path) -> set[str]:
     """The files that rows of a database name: those of a column `file`, in any table."""
     with closing(sqlite3.connect(database)) as connection:
-        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        names: set[str] = set()
-        for table in tables:
-            columns = [row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))]
-            if "file" in columns and not table.endswith("_garbage"):
-                files = connection.execute(f"SELECT file FROM {quoted(table)} WHERE file IS NOT NULL")
-                names |= {row[0] for row in files}
-        return names
+        tables = connection.execute(
+            "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'file' "
+            "AND m.name NOT LIKE '%\\_garbage' ESCAPE '\\'"
+        )
+        files = (f"SELECT file FROM {quoted(table)} WHERE file IS NOT NULL" for (table,) in tables.fetchall())
+        return {name for select in files for (name,) in connection.execute(select)}
 
 
 def _hash(path: Path) -> str:

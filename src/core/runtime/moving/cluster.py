@@ -26,7 +26,7 @@ from core.runtime.bundle import Bundle, worker_file
 from core.runtime.capnp import cluster_config
 from core.runtime.cluster_key import prove_key
 from core.runtime.moving.buckets import find_buckets
-from core.runtime.moving.objects import Contents, Source, find_objects, namespaces_of
+from core.runtime.moving.objects import Contents, Source, find_objects, left_behind, namespaces_of
 from core.runtime.plan import Cluster
 from core.runtime.process import Workerd, exchange
 from core.runtime.r2 import reach_bucket
@@ -58,17 +58,14 @@ async def move_into_cluster(
     were begun are finished, and counted.
     """
     plan = bundle.plan
-    found = find_objects(state, plan, skip)
-    if found.impossible:
-        raise DeveloperError("\n".join(found.impossible))
-    buckets = find_buckets(state, plan, skip)
-    for line in (*found.left, *(line for bucket in buckets for line in bucket.left())):
+    objects, buckets = find_objects(state, plan, skip), find_buckets(state, plan, skip)
+    for line in (*left_behind(state, plan), *(line for bucket in buckets for line in bucket.left())):
         say(f"note: {line}")
     # Now, so that nothing is written where R2 lacks its extra or its rights.
     shared = await reach_bucket(cluster, say) if buckets else None
     if await prove_key(toolchain, cluster):
         say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
-    moved = _Import(toolchain, cluster, namespaces_of(plan), found.objects)
+    moved = _Import(toolchain, cluster, namespaces_of(plan), objects)
     try:
         for side_by_side in _SIDE_BY_SIDE:
             if moved.problems:
@@ -155,24 +152,13 @@ class _Import:
             try:
                 with source.contents() as contents:
                     await self._write(source, contents)
-                    self._count(source, contents)
+                    self._counts[source.binding].update(source.counts(contents))
+                    del self._left[source.namespace, source.id]
             except OSError as error:  # TimeoutError is one
                 reason = f"{type(error).__name__} {error}"
                 self.problems.append(f"{name}: the process that writes it did not answer: {reason}")
             except Exception as error:
                 self.problems.append(f"{name}: {error}")
-
-    def _count(self, source: Source, contents: Contents) -> None:
-        here = self._counts[source.binding]
-        if source.unit == "objects":
-            here.update(objects=1, values=contents.count, alarms=contents.alarm is not None)
-        elif source.unit == "rows":
-            here.update(tables=len(contents.tables))
-        if source.table:
-            here[source.unit] += contents.tables.get(source.table, 0)
-        else:
-            here["rows"] += sum(contents.tables.values())
-        del self._left[source.namespace, source.id]
 
     async def _write(self, source: Source, contents: Contents) -> None:
         """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""

@@ -25,7 +25,7 @@ from core.backends.embedded.clone import load
 from core.backends.embedded.durable_object.ids import id_from_name
 from core.backends.embedded.durable_object.objects import name_of
 from core.backends.embedded.store import Store
-from core.errors import UsageError
+from core.errors import DeveloperError, UsageError
 from core.runtime.moving.statements import Statement, counts_of, dump, insert, read_text, statements_of
 from core.runtime.plan import Plan
 from core.runtime.state_folder import database_file
@@ -76,26 +76,26 @@ class Contents:
 class Source:
     """An object to be: its namespace's unique key, its id, or its name where it is known.
 
-    `binding` names it to people, and `unit` and `table` the things that are counted: none counts objects. `contents`
-    opens it.
+    `binding` names it to people. `contents` opens it.
     """
 
     binding: str
     namespace: str
     id: str
     name: str | None
-    unit: str
-    table: str
     contents: Callable[[], contextlib.AbstractContextManager[Contents]]
 
-
-@attrs.frozen
-class Found:
-    """The objects of a backup, and in sentences what of it cannot be moved, or is not asked for."""
-
-    objects: Sequence[Source]
-    impossible: Sequence[str]
-    left: Sequence[str]
+    def counts(self, contents: Contents) -> Mapping[str, int]:
+        """How many there are in it of the things that are counted to people."""
+        tables = contents.tables
+        if self.namespace == _KV:
+            return {"keys": tables.get("entries", 0)}
+        if self.namespace == _QUEUE:
+            return {"messages": tables.get("messages", 0)}
+        rows = sum(tables.values())
+        if self.namespace == _D1:
+            return {"tables": len(tables), "rows": rows}
+        return {"objects": 1, "values": contents.count, "alarms": contents.alarm is not None, "rows": rows}
 
 
 def namespaces_of(plan: Plan) -> Sequence[str]:
@@ -103,10 +103,10 @@ def namespaces_of(plan: Plan) -> Sequence[str]:
     return [_KV, _D1, _QUEUE, *(f"{plan.name}-{cls}" for cls in plan.classes)]
 
 
-def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
+def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Sequence[Source]:
     """The objects of the bindings of `plan` that are in the unpacked backup `state`, but for those of `skip` and of R2.
 
-    Raises UsageError for a name in `skip` that is not a binding's.
+    Raises UsageError for a name in `skip` that is not a binding's, and DeveloperError for objects that cannot be moved.
     """
     unknown = {*skip} - {*plan.kv, *plan.d1, *plan.r2, *_queues(plan), *plan.durable_objects}
     if unknown:
@@ -128,7 +128,9 @@ def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
                 "An object's name is noted when it is called by it, so call them so and make another backup; those of "
                 f"new_unique_id() cannot be moved. --skip {name} leaves all of them behind"
             )
-    return Found(objects, impossible, _unknown(state, plan))
+    if impossible:
+        raise DeveloperError("\n".join(impossible))
+    return objects
 
 
 def asked(bindings: Mapping[str, str], skip: Collection[str]) -> Mapping[str, str]:
@@ -147,8 +149,8 @@ def _queues(plan: Plan) -> Mapping[str, str]:
     return {**plan.queues, **{queue: queue for queue in (*plan.consumers, *dead)}}
 
 
-def _unknown(state: Path, plan: Plan) -> list[str]:
-    """The objects in a backup of workerd whose classes the bundle does not have."""
+def left_behind(state: Path, plan: Plan) -> list[str]:
+    """Sentences about the objects in a backup of workerd whose classes the bundle does not have."""
     known = {*namespaces_of(plan)}
     return [
         f"{folder.name}: the bundle has no such class, so its objects stay in the backup"
@@ -167,7 +169,7 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def _object_of_workerd(
-    path: Path, binding: str, unit: str, table: str, name: str | None, *, wake: bool = False, blobs: Path | None = None
+    path: Path, binding: str, name: str | None, *, wake: bool = False, blobs: Path | None = None
 ) -> Source:
     """An object of workerd's own state, as it is. `blobs` is the folder of the files that its entries name."""
 
@@ -184,14 +186,12 @@ def _object_of_workerd(
             if "_cf_KV" in there:
                 (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
                 values = connection.execute("SELECT key, value FROM _cf_KV ORDER BY key")
-            files: list[tuple[str, Path]] = []
-            if blobs is not None:
-                named = connection.execute("SELECT blob FROM entries WHERE blob IS NOT NULL")
-                files = [(blob, blobs / blob) for (blob,) in named]
+            named = () if blobs is None else connection.execute("SELECT blob FROM entries WHERE blob IS NOT NULL")
+            files = [] if blobs is None else [(blob, blobs / blob) for (blob,) in named]
             alarm = _soon() if wake else alarm
             yield Contents(values, statements_of(connection), alarm, counts_of(connection), count, files)
 
-    return Source(binding, path.parent.name, path.stem, name, unit, table, contents)
+    return Source(binding, path.parent.name, path.stem, name, contents)
 
 
 def _soon() -> int:
@@ -206,41 +206,31 @@ def _kv(state: Path, binding: str, namespace: str) -> Iterator[Source]:
     id = str(id_from_name(_KV, None, namespace))
     path = state / "kv" / _KV / f"{id}.sqlite"
     if path.is_file():
-        yield _object_of_workerd(path, binding, "keys", "entries", namespace, blobs=state / "kv-blobs")
+        yield _object_of_workerd(path, binding, namespace, blobs=state / "kv-blobs")
     embedded = Store(state).file("kv", namespace)
     assert embedded is not None
     if embedded.is_file():
-        yield Source(binding, _KV, id, namespace, "keys", "entries", lambda: _embedded_kv(embedded, id))
+        yield Source(binding, _KV, id, namespace, lambda: _embedded_kv(embedded, id))
 
 
 @contextlib.contextmanager
 def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
     values = path.with_suffix(".files")
 
-    def blob_of(file: str) -> str:
-        return f"{id}/b/{hashlib.sha256(file.encode()).hexdigest()}"
+    def blob_of(file: str | None) -> str | None:
+        return None if file is None else f"{id}/b/{hashlib.sha256(file.encode()).hexdigest()}"
 
     with closing(opened(path)) as connection:
+        connection.create_function("blob_of", 1, blob_of)
         live = "FROM kv WHERE (expiration IS NULL OR expiration > ?)"
-        now = time.time()
-        (count,) = connection.execute(f"SELECT count(*) {live}", (now,)).fetchone()
-        (first,) = connection.execute(f"SELECT min(expiration) {live}", (now,)).fetchone()
-        files = [
-            (blob_of(file), values / file)
-            for (file,) in connection.execute(f"SELECT file {live} AND file IS NOT NULL", (now,))
-        ]
-
-        def rows() -> Iterator[Sequence[object]]:
-            for key, value, expiration, metadata, file in connection.execute(
-                f"SELECT CAST(key AS TEXT), value, expiration, metadata, file {live}", (now,)
-            ):
-                blob = None if file is None else blob_of(file)
-                yield key, value, blob, None if expiration is None else int(expiration * 1000), metadata
-
-        statements = (*map(Statement, _KV_TABLES),)
+        now = (time.time(),)
+        due = "CAST(expiration * 1000 AS INTEGER)"
+        count, alarm = connection.execute(f"SELECT count(*), min({due}) {live}", now).fetchone()
+        named = connection.execute(f"SELECT blob_of(file), file {live} AND file IS NOT NULL", now)
+        files = [(blob, values / file) for blob, file in named]
+        rows = connection.execute(f"SELECT CAST(key AS TEXT), value, blob_of(file), {due}, metadata {live}", now)
         tables = {"schema": 1, "entries": count, "garbage": 0, "clock": 1}
-        alarm = None if first is None else int(first * 1000)
-        yield Contents((), chain(statements, insert("entries", _ENTRY, rows())), alarm, tables, 0, files)
+        yield Contents((), chain(map(Statement, _KV_TABLES), insert("entries", _ENTRY, rows)), alarm, tables, 0, files)
 
 
 def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
@@ -249,8 +239,7 @@ def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
     assert embedded is not None
     for place in (path, embedded):
         if place.is_file():
-            found = _object_of_workerd(place, binding, "rows", "", database)
-            yield attrs.evolve(found, namespace=_D1, id=path.stem)
+            yield attrs.evolve(_object_of_workerd(place, binding, database), namespace=_D1, id=path.stem)
 
 
 def _messages(state: Path, binding: str, queue: str) -> Iterator[Source]:
@@ -258,30 +247,27 @@ def _messages(state: Path, binding: str, queue: str) -> Iterator[Source]:
         name = f"{queue}#{shard}"
         path = state / "queues" / _QUEUE / f"{id_from_name(_QUEUE, None, name)}.sqlite"
         if path.is_file():
-            yield _object_of_workerd(path, binding, "messages", "messages", name, wake=True)
+            yield _object_of_workerd(path, binding, name, wake=True)
     embedded = state / "queues" / "messages.sqlite"
     if embedded.is_file():
         id = str(id_from_name(_QUEUE, None, f"{queue}#0"))
-        yield Source(
-            binding, _QUEUE, id, f"{queue}#0", "messages", "messages", lambda: _embedded_messages(embedded, queue)
-        )
+        yield Source(binding, _QUEUE, id, f"{queue}#0", lambda: _embedded_messages(embedded, queue))
 
 
 @contextlib.contextmanager
 def _embedded_messages(path: Path, queue: str) -> Generator[Contents]:
     with closing(opened(path)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM queue_messages WHERE queue = ?", (queue,)).fetchone()
+        waiting = connection.execute(
+            "SELECT id, content_type, body, CAST(sent AS REAL), CAST(due AS REAL), failures FROM queue_messages "
+            "WHERE queue = ? ORDER BY seq",
+            (queue,),
+        )
 
         def rows() -> Iterator[Sequence[object]]:
-            for at, (id, kind, body, sent, due, failures) in enumerate(
-                connection.execute(
-                    "SELECT id, content_type, body, sent, due, failures FROM queue_messages WHERE queue = ? ORDER BY seq",
-                    (queue,),
-                ),
-                1,
-            ):
+            for at, (id, kind, body, *rest) in enumerate(waiting, 1):
                 raw = dump(load(body)) if kind == "v8" else body
-                yield at, id, _FORMATS.index(kind), raw, len(raw), float(sent), float(due), failures
+                yield at, id, _FORMATS.index(kind), raw, len(raw), *rest
 
         statements = chain([Statement(_QUEUE_TABLE)], insert("messages", _MESSAGE, rows()))
         yield Contents([("queue", dump(queue))], statements, _soon(), {"messages": count}, 1)
@@ -296,7 +282,7 @@ def _class(state: Path, plan: Plan, cls: str, binding: str) -> tuple[list[Source
     folder = state / "do" / key
     names = _names(folder)
     found = [
-        _object_of_workerd(path, binding, "objects", "", names.get(path.stem))
+        _object_of_workerd(path, binding, names.get(path.stem))
         for path in sorted(folder.glob("*.sqlite"))
         if path.stem != "metadata"
     ]
@@ -307,7 +293,7 @@ def _class(state: Path, plan: Plan, cls: str, binding: str) -> tuple[list[Source
             nameless += 1
         else:
             id = str(id_from_name(key, None, name))
-            found.append(Source(binding, key, id, name, "objects", "", partial(_embedded_object, path)))
+            found.append(Source(binding, key, id, name, partial(_embedded_object, path)))
     return found, nameless
 
 

@@ -17,6 +17,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -166,12 +167,10 @@ def _write(value: Any, out: bytearray) -> None:
             out += b"T" if value else b"F"
         case int() if -_SMALL <= value < _SMALL:
             out += b"I" + _varint((value << 1) ^ (value >> 31))
-        case int() if abs(value) <= MAX_SAFE_INTEGER:
-            out += b"N" + struct.pack("<d", value)
-        case int():
+        case int() if abs(value) > MAX_SAFE_INTEGER:
             length = (abs(value).bit_length() + 63) // 64 * 8
             out += b"Z" + _varint(length << 1 | (value < 0)) + abs(value).to_bytes(length, "little")
-        case float():
+        case int() | float():
             out += b"N" + struct.pack("<d", value)
         case str() if all(char <= "\xff" for char in value):
             out += b'"' + _varint(len(value)) + value.encode("latin-1")
@@ -184,31 +183,18 @@ def _write(value: Any, out: bytearray) -> None:
             out += b"D" + struct.pack("<d", value.timestamp() * 1000)
         case Mapping():
             # An object, or a Map where a key is not a text.
-            mapping: Mapping[object, object] = whole
-            plain = all(isinstance(key, str) for key in mapping)
+            plain = all(isinstance(key, str) for key in whole)
             out += b"o" if plain else b";"
-            for pair in mapping.items():
-                for part in pair:
-                    _write(part, out)
-            out += b"{" + _varint(len(mapping)) if plain else b":" + _varint(2 * len(mapping))
-        case AbstractSet():
-            members: AbstractSet[object] = whole
-            out += b"'"
-            for item in members:
-                _write(item, out)
-            out += b"," + _varint(len(members))
+            for part in chain.from_iterable(whole.items()):
+                _write(part, out)
+            out += b"{" + _varint(len(whole)) if plain else b":" + _varint(2 * len(whole))
         case _:
-            items: Sequence[object] = whole
-            out += b"A" + _varint(len(items))
-            for item in items:
+            count, is_set = _varint(len(whole)), isinstance(whole, AbstractSet)
+            out += b"'" if is_set else b"A" + count
+            for item in whole:
                 _write(item, out)
-            out += b"$" + _varint(0) + _varint(len(items))
+            out += b"," + count if is_set else b"$" + _varint(0) + count
 
 
 def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)
