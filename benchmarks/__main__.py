@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.runtime.toolchain import ToolchainError, toolchain
+from core.errors import DeveloperError
+from core.runtime.toolchain import toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / ".make" / "measured"
@@ -45,7 +46,7 @@ def run(part: str) -> str:
         # Where `core` keeps its own, fetched now if it is not there yet.
         try:
             command += ["--pyodide", str(toolchain().root)]
-        except ToolchainError as error:
+        except DeveloperError as error:
             print(f"Nothing is measured under Pyodide: {error}", flush=True)
     if part == "over_http" and shutil.which("wrk") is None:
         return "wrk is missing (Debian: apt install wrk), so nothing was measured over HTTP."

@@ -24,10 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from core.errors import DeveloperError
 from core.program.entry import Entry
-from core.runtime.bundle import BundleError
 from core.runtime.collect import collect
-from core.runtime.make import make_bundle
+from core.runtime.make import Build, make_bundle
 from core.runtime.plan import Plan
 from core.runtime.toolchain import PINNED, toolchain
 
@@ -111,22 +111,17 @@ def build(name: str, module: str, beside: str = "") -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="core-package-") as folder:
         project = Path(folder)
         (project / "main.py").write_text(f"import {module}\n{_BESIDE if beside else _ALONE}")
-        making = make_bundle(
-            Entry(str(project), "main", "app", ""),
-            project=project,
-            plan=Plan(durable_objects={"COUNTER": "Counter"}, secrets=["JWT_SECRET"]) if beside else Plan(),
-            out=project / "dist",
-            toolchain=toolchain(),
-            snapshot=bool(beside),
-            extra=[name, *(["pyjwt"] if beside else [])],
-        )
+        plan = Plan(durable_objects={"COUNTER": "Counter"}, secrets=["JWT_SECRET"]) if beside else Plan()
+        extra = [name, *(["pyjwt"] if beside else [])]
+        started = Build(Entry(str(project), "main", "app", ""), project, plan, toolchain(), extra)
+        making = make_bundle(started, project / "dist", snapshot=bool(beside))
         why = None
         try:
             asyncio.run(making)
             compiled = collect(project, project=project, extra=[name]).compiled.values()
             if compiled:
                 note = f"without the compiled modules of {', '.join(found.package for found in compiled)}"
-        except BundleError as error:
+        except DeveloperError as error:
             why = short(str(error))
     return {"version": importlib.metadata.version(name), "why": why, "note": note}
 

@@ -27,7 +27,7 @@ from core.program.entry import Entry
 from core.runtime.build_worker import ask, prepare
 from core.runtime.bundle import HOST, Bundle, PackageSize, write_bundle
 from core.runtime.collect import collect
-from core.runtime.make import make_bundle
+from core.runtime.make import Build, make_bundle
 from core.runtime.node import Node, start_node
 from core.runtime.plan import Module, Plan
 from core.runtime.toolchain import Toolchain, toolchain
@@ -185,14 +185,8 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
     for snapshot in (False, True):
         label = "snapshot" if snapshot else "no snapshot"
         bare = without_framework(f"bare-{snapshot}", BARE, image if snapshot else None)
-        ours = await make_bundle(
-            Entry(str(project), "main", "app", ""),
-            project=project,
-            plan=PLAN,
-            out=folder / f"ours-{snapshot}",
-            toolchain=tools,
-            snapshot=snapshot,
-        )
+        build = Build(Entry(str(project), "main", "app", ""), project, PLAN, tools)
+        ours = await make_bundle(build, folder / f"ours-{snapshot}", snapshot=snapshot)
         found[f"bare, {label}"] = Target(f"bare, {label}", bare)
         found[f"core, {label}"] = Target(f"core, {label}", ours)
     return found

@@ -24,7 +24,7 @@ from tests.support.once import made_once
 from core.program.entry import Entry, module_of
 from core.runtime import make as making
 from core.runtime.bundle import Bundle
-from core.runtime.make import make_bundle
+from core.runtime.make import Build, make_bundle
 from core.runtime.node import Node, start_node
 from core.runtime.plan import Cluster, Plan, Socket
 from core.runtime.project import Project
@@ -152,9 +152,7 @@ def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.Te
 
     def make(place: Path) -> None:
         out = place / "dist"
-        background.run(
-            make_bundle(entry_at(APPLICATION), project=APPLICATION.parent, plan=PLAN, out=out, toolchain=tools)
-        )
+        background.run(make_bundle(Build(entry_at(APPLICATION), APPLICATION.parent, PLAN, tools), out))
 
     return Bundle.read(made_once(tmp_path_factory, "bundle", make) / "dist")
 
@@ -185,8 +183,8 @@ def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(making, "_start_once", untried)
-            options.setdefault("project", Path(entry.folder))
-            await make_bundle(entry, plan=plan, out=out, toolchain=tools, **options)
+            project, files = options.pop("project", Path(entry.folder)), options.pop("files", {})
+            await make_bundle(Build(entry, project, plan, tools, files=files), out, **options)
 
     def make(main: Entry | Path | str, plan: Plan, /, **options: Any) -> Bundle:
         def fill(place: Path) -> None:

@@ -14,7 +14,9 @@ from tests.runtime.conftest import Background, entry_at, start_running
 
 from core.cli.build import size_report, start_report
 from core.cli.new import BINDINGS, render
-from core.runtime.bundle import Bundle, BundleError, Migrations
+from core.errors import DeveloperError
+from core.runtime import make
+from core.runtime.bundle import Bundle, Migrations
 from core.runtime.make import make_bundle
 from core.runtime.node import make_ready
 from core.runtime.plan import Plan
@@ -34,11 +36,8 @@ def builder(tools: Toolchain, background: Background, folder: Path) -> Build:
             (project / f"{name}.py").write_text(dedent(text))
         return background.run(
             make_bundle(
-                entry_at(project / "main.py"),
-                project=project,
-                plan=plan or Plan(),
-                out=folder / "dist",
-                toolchain=tools,
+                make.Build(entry_at(project / "main.py"), project, plan or Plan(), tools),
+                folder / "dist",
                 snapshot=False,
                 migrations=migrations,
             )
@@ -69,7 +68,7 @@ def good(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
 
 def told(build: Build, *args: Any, **files: Any) -> str:
     """The output of a build that fails."""
-    with pytest.raises(BundleError) as error:
+    with pytest.raises(DeveloperError) as error:
         build(*args, **files)
     return str(error.value)
 
@@ -256,12 +255,7 @@ def test_all_that_core_new_knows_is_built_and_works(tools: Toolchain, background
     project = open_project(folder)
     bundle = background.run(
         make_bundle(
-            project.entry,
-            project=folder,
-            plan=project.plan,
-            out=folder / "dist",
-            toolchain=tools,
-            migrations=project.migrations,
+            make.Build(project.entry, folder, project.plan, tools), folder / "dist", migrations=project.migrations
         )
     )
     running = start_running(tools, bundle, background, tmp_path / "state", plan=Bundle.read(folder / "dist").plan)

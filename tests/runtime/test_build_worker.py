@@ -9,8 +9,8 @@ import attrs
 import pytest
 from tests.runtime.conftest import Background, entry_at
 
+from core.errors import DeveloperError
 from core.runtime.build_worker import cached_bytecode, digest_of, prepare
-from core.runtime.bundle import BundleError
 from core.runtime.collect import Collected, collect
 from core.runtime.make import Inspection, check_compiled, inspect
 from core.runtime.plan import Plan
@@ -79,7 +79,7 @@ def test_a_worker_is_asked_once_for_the_same_packages(tools: Toolchain, backgrou
     with pytest.raises(FileNotFoundError, match="nowhere"):
         background.run(check_compiled(changed, tmp_path, without_worker))
     for toolchain in (tools, without_worker):
-        with pytest.raises(BundleError, match=r"its module .*_speedups is compiled"):
+        with pytest.raises(DeveloperError, match=r"its module .*_speedups is compiled"):
             background.run(check_compiled(changed, tmp_path, toolchain))
 
     cache = tmp_path / ".core" / "cache" / "compiled.json"

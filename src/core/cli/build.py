@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.cli.project import add_configuration, find_configuration
 from core.dev.terminal import table
@@ -45,9 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from core.errors import DeveloperError
     from core.program.proof import check_worker
-    from core.runtime.bundle import BundleError
-    from core.runtime.make import make_bundle
+    from core.runtime.make import Build, make_bundle
     from core.runtime.project import open_project
     from core.runtime.toolchain import toolchain
 
@@ -59,28 +59,21 @@ def run(args: argparse.Namespace) -> int:
         if finding.severity == "warning":
             print(finding.text, file=sys.stderr)
     if errors := [finding.text for finding in missing if finding.severity == "error"]:
-        raise BundleError("\n".join([*errors, "# core: ignore[core-worker] on a line lets it pass"]))
+        raise DeveloperError("\n".join([*errors, "# core: ignore[core-worker] on a line lets it pass"]))
 
     def progress(line: str) -> None:
         print(f"{line} …", file=sys.stderr)
 
-    given: dict[str, Any] = {
-        "project": project.folder,
-        "plan": project.plan,
-        "toolchain": toolchain(),
-        "extra": args.extra,
-        "left_out": args.left_out,
-        "progress": progress,
-    }
+    extra, left_out = args.extra, args.left_out
+    build = Build(project.entry, project.folder, project.plan, toolchain(), extra, left_out, progress=progress)
     if args.hosted:
         from core.runtime.make import fill_python_modules
 
-        packages = asyncio.run(fill_python_modules(project.entry, **given))
+        packages = asyncio.run(fill_python_modules(build))
         sizes, message = _table_of(packages), "The packages are in python_modules. Deploy with: npx wrangler deploy"
     else:
         out = (args.out or project.folder / "dist").resolve()
-        making = make_bundle(project.entry, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
-        bundle = asyncio.run(making)
+        bundle = asyncio.run(make_bundle(build, out, snapshot=args.snapshot, migrations=project.migrations))
         packages, sizes = bundle.packages, size_report(bundle)
         message = f"{start_report(bundle)}\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}"
     print(sizes)

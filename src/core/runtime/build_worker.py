@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.errors import DeveloperError
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
-from core.runtime.bundle import HOST, BundleError, write_bundle
+from core.runtime.bundle import HOST, write_bundle
 from core.runtime.capnp import Raw
 from core.runtime.collect import MARKERS, collect
 from core.runtime.node import start_node
@@ -76,6 +77,12 @@ def _cache_files(toolchain: Toolchain, sources: Mapping[str, bytes]) -> Iterator
             yield f"{folder}/__pycache__/{name.removesuffix('.py')}{end}".lstrip("/"), file
 
 
+def placeholders(plan: Plan) -> tuple[dict[str, str], dict[str, str]]:
+    """The environment of a node that gets a placeholder for each secret, and the binding that says so."""
+    environment = {**os.environ, **dict.fromkeys(plan.secrets, "placeholder")}
+    return environment, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}
+
+
 async def ask(
     toolchain: Toolchain,
     job: str,
@@ -89,9 +96,10 @@ async def ask(
     """Start a build's worker with the Python `files`, have it do one job, and stop it. All that it has is thrown away.
     A secret is a placeholder there: its value is for the process that serves.
 
-    Raises BundleError with the output of a job that failed.
+    Raises DeveloperError with the output of a job that failed.
     """
     said: list[str] = []
+    env, binding = placeholders(plan)
     with tempfile.TemporaryDirectory(prefix="core-build-worker-") as folder:
         bundle = write_bundle(
             Path(folder) / "worker",
@@ -108,9 +116,9 @@ async def ask(
             bundle,
             plan,
             state=Path(folder) / "state",
-            env={**os.environ, **dict.fromkeys(plan.secrets, "placeholder")},
+            env=env,
             brief=True,
-            bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
+            bindings=[*extra, binding],
             on_line=said.append,
         )
         try:
@@ -124,5 +132,5 @@ async def ask(
             await node.kill()
     if problem is not None:
         lines = "\n".join(f"  {line}" for line in (*problem.splitlines(), *said[-20:]))
-        raise BundleError(f"workerd could not do {job} for this application:\n{lines}")
+        raise DeveloperError(f"workerd could not do {job} for this application:\n{lines}")
     return answer

@@ -60,10 +60,6 @@ PYODIDE = (("pyodide.mjs", "esModule"), ("pyodide.asm.mjs", "esModule"), ("pyodi
 LIBRARY = "python_stdlib.zip"
 
 
-class BundleError(DeveloperError):
-    """A bundle that cannot be made or read; the message says why and how to fix it."""
-
-
 @attrs.frozen
 class PackageSize:
     """The share of one package in a bundle, in bytes: as stored, and compressed with gzip."""
@@ -116,13 +112,13 @@ class Bundle:
 
     @classmethod
     def read(cls, folder: Path) -> Bundle:
-        """The bundle in `folder`. Raises BundleError if there is none, or one made by another version."""
+        """The bundle in `folder`. Raises DeveloperError if there is none, or one made by another version."""
         try:
             manifest = json.loads((folder / "manifest.json").read_bytes())
             if manifest["format"] != FORMAT or manifest["pyodide"] != PINNED["pyodide"]:
-                raise BundleError(f"{folder} was made by another version of core. Run `core build` again.")
+                raise DeveloperError(f"{folder} was made by another version of core. Run `core build` again.")
         except (OSError, ValueError, KeyError) as error:
-            raise BundleError(f"{folder} is not a bundle. Run `core build` first.") from error
+            raise DeveloperError(f"{folder} is not a bundle. Run `core build` first.") from error
         return cls(
             folder=folder,
             name=manifest["name"],
@@ -231,9 +227,7 @@ def _packed(files: Mapping[str, bytes]) -> tuple[bytes, list[tuple[str, int, int
     folders: dict[str, None] = {}
     whole = bytearray()
     for path, content in sorted(files.items()):
-        parts = path.split("/")[:-1]
-        for depth in range(1, len(parts) + 1):
-            folders["/".join(parts[:depth])] = None
+        folders |= dict.fromkeys(itertools.accumulate(path.split("/")[:-1], "{}/{}".format))
         index.append((path, len(whole), len(content)))
         whole += content
     return bytes(whole), index, list(folders)

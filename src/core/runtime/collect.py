@@ -21,9 +21,9 @@ from typing import Final
 import attrs
 
 import core
-from core.errors import MissingExtraError
+from core.errors import DeveloperError, MissingExtraError
 from core.program.entry import OTHER_FOLDERS
-from core.runtime.bundle import DEVELOPMENT, BundleError, PackageSize, compressed_size
+from core.runtime.bundle import DEVELOPMENT, PackageSize, compressed_size
 
 try:
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -77,7 +77,7 @@ def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     """The files for the application that is imported from the folder `root`.
 
     `extra` names further distributions to take along, `left_out` those that stay behind with what only they require.
-    Raises BundleError for a dependency that is not installed.
+    Raises DeveloperError for a dependency that is not installed.
     """
     own = dict(_application(root))
     wanted = [_FRAMEWORK, *_declared(project), *extra, *_imported(own)]
@@ -97,7 +97,7 @@ def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
             if (found := _compiled(f"{name} {version}", chain, places)) is not None:
                 compiled[name] = found
     if problems:
-        raise BundleError("\n".join(problems))
+        raise DeveloperError("\n".join(problems))
     files: dict[str, bytes] = {}
     packages: list[PackageSize] = []
     for name, version, content in parts:
@@ -140,7 +140,7 @@ def _imported(files: Mapping[str, bytes]) -> list[str]:
         try:
             tree = ast.parse(content)
         except SyntaxError as error:
-            raise BundleError(f"{path}, line {error.lineno}: {error.msg}") from None
+            raise DeveloperError(f"{path}, line {error.lineno}: {error.msg}") from None
         for node in ast.walk(tree):
             names: list[str] = []
             if isinstance(node, ast.Import):
@@ -197,7 +197,7 @@ def _declared(project: Path) -> list[str]:
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise BundleError(f"{file}: {error}") from None
+        raise DeveloperError(f"{file}: {error}") from None
     return list(table.get("project", {}).get("dependencies", []))
 
 
@@ -313,12 +313,12 @@ _NAME: Final = re.compile(r"\s*[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 def requirement(text: str) -> Requirement:
-    """Return a requirement of the project. Raises BundleError where it cannot be read."""
+    """Return a requirement of the project. Raises DeveloperError where it cannot be read."""
     try:
         return Requirement(text)
     except InvalidRequirement as error:
         reason = str(error).partition("\n")[0]
-        raise BundleError(f"the requirement {text!r} cannot be read: {reason}. Write it as name>=version") from None
+        raise DeveloperError(f"the requirement {text!r} cannot be read: {reason}. Write it as name>=version") from None
 
 
 def installed_requirement(text: str) -> Requirement | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import importlib.metadata
 import json
-import os
 import re
 import shutil
 import sys
@@ -23,11 +22,10 @@ import attrs
 
 from core.errors import DeveloperError
 from core.explain.frames import shown
-from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
-from core.runtime.build_worker import ask, cached_bytecode, digest_of, keep_bytecode, prepare
-from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
+from core.runtime.build_worker import ask, cached_bytecode, digest_of, keep_bytecode, placeholders, prepare
+from core.runtime.bundle import Bundle, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
 from core.runtime.node import try_bundle
@@ -46,42 +44,54 @@ class Inspection:
     """The secrets that the Env asks for, and True where it cannot do without; None where it takes any name."""
 
 
+@attrs.frozen
+class Build:
+    """An application to build, and what to build it of.
+
+    `plan` is the configuration's. `extra` names further distributions to take along, `left_out` those to leave behind;
+    `files` are further Python files.
+    """
+
+    entry: Entry
+    project: Path
+    plan: Plan
+    toolchain: Toolchain
+    extra: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    files: Mapping[str, bytes] = attrs.field(factory=dict[str, bytes])
+    progress: Callable[[str], None] = lambda line: None
+
+    async def look(self) -> tuple[Collected, Inspection]:
+        """Its files, and what was found when a worker imported it. Raises DeveloperError with all that is wrong.
+
+        No secret's value is needed: a placeholder stands in its place.
+        """
+        self.progress("collecting the application and its dependencies")
+        root = Path(self.entry.folder)
+        collected = collect(root, project=self.project, extra=self.extra, left_out=self.left_out)
+        collected = attrs.evolve(collected, files={**collected.files, **self.files})
+        await prepare(self.toolchain)
+        await check_compiled(collected, self.project, self.toolchain, self.progress)
+        self.progress("importing it in a worker")
+        return collected, await inspect(collected, self.entry, plan=self.plan, toolchain=self.toolchain)
+
+
 async def make_bundle(
-    entry: Entry,
-    *,
-    project: Path,
-    plan: Plan,
-    out: Path,
-    toolchain: Toolchain,
-    snapshot: bool = True,
-    extra: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    files: Mapping[str, bytes] = {},
-    migrations: Mapping[str, Migrations] | None = None,
-    progress: Callable[[str], None] = lambda line: None,
+    build: Build, out: Path, *, snapshot: bool = True, migrations: Mapping[str, Migrations] | None = None
 ) -> Bundle:
     """Make the bundle of an application in `out`, which is emptied first.
 
-    `plan` is the configuration's. No secret's value is needed: the look at the application finds a placeholder in its
-    place. `extra` names further distributions to take along, `left_out` those to leave behind; `files` are further
-    Python files. Raises BundleError with every reason why it would not run, or does not: what was made is started once.
+    Raises DeveloperError with every reason why it would not run, or does not: what was made is started once.
     """
     _check_out(out)
-    progress("collecting the application and its dependencies")
-    collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    collected = attrs.evolve(collected, files={**collected.files, **files})
-    await prepare(toolchain)
-    await check_compiled(collected, project, toolchain, progress)
-    progress("importing it in a worker")
-    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain)
-    plan = with_secrets(plan, seen.secrets)
-    compiled = {**collected.files, **seen.bytecode}
-    image: bytes | None = None
+    entry, toolchain = build.entry, build.toolchain
+    collected, seen = await build.look()
+    plan = with_secrets(build.plan, seen.secrets)
+    compiled, image = {**collected.files, **seen.bytecode}, None
     if snapshot:
-        progress("taking the memory snapshot")
+        build.progress("taking the memory snapshot")
         image = await ask(toolchain, "/snapshot", compiled, entry.main, Plan(name=plan.name))
-    assets = plan.assets
-    if assets is not None:
+    if (assets := plan.assets) is not None:
         plan = attrs.evolve(plan, assets=(assets[0], "assets", assets[2]))
     bundle = write_bundle(
         out,
@@ -99,26 +109,20 @@ async def make_bundle(
         shutil.copytree(assets[1], out / "assets")
     config = worker_config(plan, bundle.modules, storage="state", sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
-    progress("starting the bundle once")
+    build.progress("starting the bundle once")
     await _start_once(bundle, toolchain)
     return bundle
 
 
 async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
-    """Have the bundle answer its health. Raises BundleError for one that cannot, and removes it."""
-    secrets = bundle.plan.secrets
+    """Have the bundle answer its health. Raises DeveloperError for one that cannot, and removes it."""
+    env, binding = placeholders(bundle.plan)
     try:
         with tempfile.TemporaryDirectory(prefix="core-build-start-") as folder:
-            await try_bundle(
-                toolchain,
-                bundle,
-                state=Path(folder) / "state",
-                env={**os.environ, **dict.fromkeys(secrets, "placeholder")},
-                bindings=[{"name": PLACEHOLDERS_BINDING, "text": "yes"}] if secrets else (),
-            )
+            await try_bundle(toolchain, bundle, state=Path(folder) / "state", env=env, bindings=[binding])
     except DeveloperError as error:
         shutil.rmtree(bundle.folder, ignore_errors=True)
-        raise BundleError(
+        raise DeveloperError(
             f"the bundle was made, but does not start, and is removed again: {error}\nTry it with --no-snapshot; if that "
             "one starts, the application holds something at import that a memory snapshot cannot keep"
         ) from error
@@ -140,8 +144,9 @@ async def check_compiled(
     toolchain: Toolchain,
     progress: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Import the packages that have compiled modules in a worker, where they are without. Raises BundleError for those
-    that need them. For a project a worker is asked once for the same packages, whatever its own files have in them.
+    """Import the packages that have compiled modules in a worker, where they are without. Raises DeveloperError for
+    those that need them. For a project a worker is asked once for the same packages, whatever its own files have in
+    them.
     """
     if not collected.compiled:
         return
@@ -170,13 +175,13 @@ async def check_compiled(
             f"a version of it with a py3-none-any wheel, or leave it out where it is optional: core build --without {name}"
         )
     if problems:
-        raise BundleError("\n".join(problems))
+        raise DeveloperError("\n".join(problems))
 
 
 async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: Toolchain) -> Inspection:
     """Import an application in a worker that has its bindings, and list its contents.
 
-    The bytecode of packages is kept for the next time. Raises BundleError with everything that is wrong.
+    The bytecode of packages is kept for the next time. Raises DeveloperError with everything that is wrong.
     """
     cached = cached_bytecode(toolchain, collected.packaged)
     files = {**collected.files, **cached}
@@ -185,7 +190,7 @@ async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: 
     report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
-        raise BundleError("\n\n".join(problems))
+        raise DeveloperError("\n\n".join(problems))
     added = {path: base64.b64decode(code) for path, code in report["bytecode"].items() if code is not None}
     keep_bytecode(toolchain, collected.packaged, added)
     return Inspection(
@@ -198,7 +203,7 @@ async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: 
 def _check_out(out: Path) -> None:
     """Refuse to empty a folder that is not a bundle: it would be somebody's work."""
     if out.exists() and any(out.iterdir()) and not (out / "manifest.json").exists():
-        raise BundleError(
+        raise DeveloperError(
             f"{out} has files of its own and is not a bundle. Empty it, or give another folder with --out."
         )
 
@@ -239,14 +244,9 @@ def _import_error(error: Mapping[str, Any], root: Path) -> str:
             f'{lines[-1].strip()} needs the extra {extra[1]}, which the bundle has not. Write "core-edge[{extra[1]}]" among '
             f"the dependencies in pyproject.toml, and install it: pip install 'core-edge[{extra[1]}]'"
         )
-    return "\n".join(
-        [
-            "the application raises while it is imported:",
-            *lines,
-            f"{error['text']}",
-            "A worker imports it before the first request. Fix the line that raises, or move it into the function that needs it.",
-        ]
-    )
+    first = "the application raises while it is imported:"
+    fix = "A worker imports it before the first request. Fix the line that raises, or move it into the function that needs it."
+    return "\n".join([first, *lines, error["text"], fix])
 
 
 def _way_out(missing: str) -> str:
@@ -295,33 +295,20 @@ def _path(path: str, root: Path) -> str:
 _SDK = "workers-runtime-sdk"
 
 
-async def fill_python_modules(
-    entry: Entry,
-    *,
-    project: Path,
-    plan: Plan,
-    toolchain: Toolchain,
-    extra: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    progress: Callable[[str], None] = lambda line: None,
-) -> Sequence[PackageSize]:
+async def fill_python_modules(build: Build) -> Sequence[PackageSize]:
     """Write the packages of an application into `python_modules` in its project, and return the size of each.
 
     The application is looked at in a worker first, as for a bundle. What the folder had is replaced, where this or the
-    platform's tool wrote it. Raises BundleError for everything that would not run, or if somebody else wrote it.
+    platform's tool wrote it. Raises DeveloperError for everything that would not run, or if somebody else wrote it.
     """
-    out = project / "python_modules"
+    out = build.project / "python_modules"
     if out.exists() and any(out.iterdir()) and not (out / "pyvenv.cfg").is_file():
-        raise BundleError(
+        raise DeveloperError(
             f"{out} was filled by something else. Remove it first, so that its files are not lost by this"
         )
-    progress("collecting the application and its dependencies")
-    collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    await prepare(toolchain)
-    await check_compiled(collected, project, toolchain, progress)
-    progress("importing it in a worker")
-    await inspect(collected, entry, plan=plan, toolchain=toolchain)
-    uploaded = collect(Path(entry.folder), project=project, extra=[*extra, _SDK], left_out=left_out)
+    await build.look()
+    extra = [*build.extra, _SDK]
+    uploaded = collect(Path(build.entry.folder), project=build.project, extra=extra, left_out=build.left_out)
     files = uploaded.packaged
     # By them the SDK loads itself where an interpreter starts.
     installed = importlib.metadata.distribution(_SDK)

@@ -39,10 +39,6 @@ _PLATFORMS = {
 }
 
 
-class ToolchainError(DeveloperError):
-    """workerd or pyodide cannot be had on this machine; the message names the missing part and how to get it."""
-
-
 @attrs.frozen
 class Toolchain:
     """One installed pair of workerd and pyodide."""
@@ -68,8 +64,7 @@ class Toolchain:
 
 def cache_folder() -> Path:
     """The folder that installations are kept in: `$CORE_RUNTIME_CACHE`, else the user's cache."""
-    chosen = os.environ.get("CORE_RUNTIME_CACHE")
-    if chosen:
+    if chosen := os.environ.get("CORE_RUNTIME_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "core-edge" / "runtime"
 
@@ -80,16 +75,14 @@ def find_toolchain() -> Toolchain | None:
     `$CORE_RUNTIME` names a folder whose `node_modules` has the pinned versions, for machines without npm.
     """
     chosen = os.environ.get("CORE_RUNTIME")
-    if chosen:
-        found = _at(Path(chosen))
-        if found is None:
-            raise ToolchainError(
-                f"CORE_RUNTIME={chosen} has no node_modules with pyodide {PINNED['pyodide']} and "
-                f"{_package()} {PINNED['workerd']}. Point it at the folder where "
-                "`npm ci --ignore-scripts` was run with the framework's package-lock.json, or unset it."
-            )
-        return found
-    return _at(cache_folder() / _digest())
+    found = _at(Path(chosen) if chosen else cache_folder() / _digest())
+    if chosen and found is None:
+        raise DeveloperError(
+            f"CORE_RUNTIME={chosen} has no node_modules with pyodide {PINNED['pyodide']} and "
+            f"{_package()} {PINNED['workerd']}. Point it at the folder where "
+            "`npm ci --ignore-scripts` was run with the framework's package-lock.json, or unset it."
+        )
+    return found
 
 
 def missing_reason() -> str | None:
@@ -104,13 +97,13 @@ def missing_reason() -> str | None:
 
 
 def toolchain(progress: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Toolchain:
-    """The installation, made now if there is none, `progress` told each step. Raises ToolchainError."""
+    """The installation, made now if there is none, `progress` told each step. Raises DeveloperError."""
     found = find_toolchain()
     if found is not None:
         return found
     reason = missing_reason()
     if reason is not None:
-        raise ToolchainError(
+        raise DeveloperError(
             f"{reason[0].upper()}{reason[1:]}. Install Node.js 20 or newer (npm comes with it), or copy an installed "
             f"runtime here and name its folder in CORE_RUNTIME. `core dev` without --runtime needs neither."
         )
@@ -154,12 +147,12 @@ def _install(progress: Callable[[str], None]) -> Toolchain:
                 progress(f"  {_how_far(size, time.monotonic() - started)}")
         if npm.returncode != 0:
             said = "\n".join(f"  {line}" for line in output.strip().splitlines()[-12:])
-            raise ToolchainError(
+            raise DeveloperError(
                 f"npm could not fetch workerd and pyodide:\n{said}\nCheck the connection to your npm registry and run "
                 "the command again, or copy an installed runtime here and name its folder in CORE_RUNTIME."
             )
         if _at(place) is None:
-            raise ToolchainError(
+            raise DeveloperError(
                 f"npm fetched no workerd binary for {platform.system()} {platform.machine()}. Run the command on Linux "
                 "(x86_64 or arm64), or in a container of it."
             )
@@ -167,7 +160,7 @@ def _install(progress: Callable[[str], None]) -> Toolchain:
             place.rename(target)
     installed = _at(target)
     if installed is None:
-        raise ToolchainError(f"{target} is not a whole installation. Remove the folder and run the command again.")
+        raise DeveloperError(f"{target} is not a whole installation. Remove the folder and run the command again.")
     progress(f"Installed in {target}.")
     return installed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.runtime.bundle import BundleError
+from core.errors import DeveloperError
 from core.runtime.collect import collect
 
 pytestmark = pytest.mark.slow  # each reads the lists of all files that are installed
@@ -56,7 +56,7 @@ def test_of_the_framework_only_what_a_worker_loads_goes_along(tmp_path: Path) ->
 def test_a_dependency_that_is_not_installed_is_told(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("")
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["not-there-at-all>=1"]\n')
-    with pytest.raises(BundleError, match="not-there-at-all is not installed here"):
+    with pytest.raises(DeveloperError, match="not-there-at-all is not installed here"):
         collect(tmp_path, project=tmp_path)
     collect(tmp_path, project=tmp_path, left_out=["not_there-at.all"])
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from core.runtime.bundle import BundleError
+from core.errors import DeveloperError
 from core.runtime.collect import MARKERS, applies, installed_requirement, requirement
 from core.runtime.toolchain import find_toolchain
 
@@ -64,7 +64,7 @@ def test_a_requirement_has_a_name_extras_and_a_condition() -> None:
 
 def test_a_requirement_of_the_project_that_cannot_be_read_is_told_with_the_reason() -> None:
     with pytest.raises(
-        BundleError, match=r"the requirement 'a b' cannot be read: Expected .*\. Write it as name>=version"
+        DeveloperError, match=r"the requirement 'a b' cannot be read: Expected .*\. Write it as name>=version"
     ):
         requirement("a b")
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from core.errors import DeveloperError
 from core.runtime import toolchain
-from core.runtime.toolchain import PINNED, ToolchainError, find_toolchain
+from core.runtime.toolchain import PINNED, find_toolchain
 
 
 def _npm(name: str) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def test_without_npm_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_toolchain() is None
     assert toolchain.missing_reason() == "npm is not installed, and workerd and pyodide come from npm"
-    with pytest.raises(ToolchainError, match=r"Install Node\.js 20 or newer"):
+    with pytest.raises(DeveloperError, match=r"Install Node\.js 20 or newer"):
         toolchain.toolchain()
 
 
@@ -51,5 +52,5 @@ def test_a_download_says_how_long_it_still_takes() -> None:
 
 def test_a_folder_that_is_named_and_has_no_runtime_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CORE_RUNTIME", str(tmp_path))
-    with pytest.raises(ToolchainError, match="has no node_modules with pyodide"):
+    with pytest.raises(DeveloperError, match="has no node_modules with pyodide"):
         find_toolchain()
