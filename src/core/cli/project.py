@@ -12,7 +12,6 @@ from core.errors import ConfigurationError, UsageError
 if TYPE_CHECKING:
     from core.config.model import Configuration
     from core.dev.options import Options
-    from core.runtime.plan import Cluster
 
 
 def add_configuration(group: Any, environment: str = "a named environment of the file") -> None:
@@ -122,14 +121,6 @@ def add_cluster(group: Any) -> None:
     group.add_argument("--cluster", metavar="URL", help="s3://bucket/prefix or gs://bucket/prefix")
     group.add_argument("--cluster-endpoint", metavar="URL", help="the address of an S3-compatible service")
     group.add_argument("--cluster-region", metavar="NAME", help="the bucket's region")
-
-
-def read_cluster(args: argparse.Namespace, address: str, stop_seconds: float) -> Cluster:
-    """The cluster that these options mean. Raises DeveloperError for one that is not valid."""
-    from core.runtime.options import cluster_of
-
-    bucket, endpoint, region, secrets = args.cluster, args.cluster_endpoint, args.cluster_region, args.secrets_dir
-    return cluster_of(bucket, address, endpoint, region, secrets, stop_seconds)
 
 
 def number_of(least: int, most: int, what: str) -> Callable[[str], int]:

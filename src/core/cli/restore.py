@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from core.cli.project import add_cluster, find_bundle, given_of, read_cluster
+from core.cli.project import add_cluster, find_bundle, given_of
 from core.errors import UsageError
 
 DESCRIPTION: Final = """\
@@ -63,6 +63,7 @@ def _into_cluster(args: argparse.Namespace) -> int:
     from core.runtime.backup import unpacked
     from core.runtime.bundle import Bundle
     from core.runtime.moving.cluster import STOP, move_into_cluster
+    from core.runtime.options import cluster_of
     from core.runtime.toolchain import toolchain
 
     if args.replace:
@@ -70,7 +71,7 @@ def _into_cluster(args: argparse.Namespace) -> int:
             "--replace is for a folder: in a cluster nothing is replaced. Name another prefix of the bucket"
         )
     bundle = Bundle.read(find_bundle(args.bundle, " with --bundle"))
-    cluster = read_cluster(args, "127.0.0.1:0", STOP)
+    cluster = cluster_of(args, "127.0.0.1:0", STOP)
     with unpacked(args.backup) as state:
         asyncio.run(move_into_cluster(toolchain(), bundle, cluster, state, skip=args.skip, say=print))
     return 0

@@ -189,9 +189,8 @@ def _run_python(args: argparse.Namespace) -> int:
 def _run_bundle(args: argparse.Namespace) -> int:
     import asyncio
 
-    from core.cli.project import read_cluster
     from core.runtime.bundle import Bundle
-    from core.runtime.options import ServeOptions
+    from core.runtime.options import ServeOptions, cluster_of
     from core.runtime.service import serve
     from core.runtime.toolchain import toolchain
 
@@ -201,7 +200,7 @@ def _run_bundle(args: argparse.Namespace) -> int:
         state=(args.state or Path(".core/serve")).resolve(),
         processes=args.processes or 1,
         private_network=args.private_network,
-        cluster=None if args.cluster is None else read_cluster(args, address, args.stop_timeout),
+        cluster=None if args.cluster is None else cluster_of(args, address, args.stop_timeout),
         new_cluster_key=args.new_cluster_key,
         **_common(args),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 from typing import Final, Literal
@@ -55,18 +56,16 @@ class Serving:
     secrets_dir: str | None = None
 
 
-def cluster_of(
-    bucket: str, address: str, endpoint: str | None, region: str | None, secrets: str | None, stop_seconds: float
-) -> Cluster:
-    """A cluster, with the key from the environment or a file. Raises DeveloperError for an option that is not valid.
-
-    `address` is the first process's; the next ports are the others'.
+def cluster_of(args: argparse.Namespace, address: str, stop_seconds: float) -> Cluster:
+    """The cluster that the options of a command mean, with the key from the environment or a file. Raises
+    DeveloperError for an option that is not valid. `address` is the first process's; the next ports are the others'.
     """
+    bucket: str = args.cluster
     if not bucket.startswith(("s3://", "gs://")):
         raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
     # workerd takes the bucket's credentials from the environment that it inherits.
     given = {name: value for name, value in os.environ.items() if value}  # its tools take an empty one for none
-    os.environ.update(read_secrets((), given, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
+    os.environ.update(read_secrets((), given, args.secrets_dir, optional=(KEY_VARIABLE, *_CREDENTIALS)))
     key = os.environ.get(KEY_VARIABLE, "")
     if len(key) < 32:
         raise DeveloperError(
@@ -82,7 +81,8 @@ def cluster_of(
         raise DeveloperError(
             f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
         )
-    named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
+    endpoint = args.cluster_endpoint
+    named = {"aws_endpoint": endpoint, "aws_region": args.cluster_region or ("auto" if endpoint else None)}
     return Cluster(
         bucket=bucket,
         address=address,

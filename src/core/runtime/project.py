@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from core.backends.workerd.conversion import js_name
 from core.bindings.kinds import KINDS
 from core.config.load import load
 from core.config.model import Configuration
@@ -90,6 +91,14 @@ _NEEDED_FLAGS = {
     "enable_weak_ref": "2025-05-05",
     "enhanced_error_serialization": "2026-04-21",
 }
+_CONSUMER = [
+    "max_batch_size",
+    "max_batch_timeout",
+    "max_retries",
+    "retry_delay",
+    "dead_letter_queue",
+    "max_concurrency",
+]
 
 
 def plan_of(configuration: Configuration, secrets: Iterable[str] = ()) -> Plan:
@@ -120,14 +129,7 @@ def plan_of(configuration: Configuration, secrets: Iterable[str] = ()) -> Plan:
         r2={table.binding: table.bucket_name or table.binding for table in worker.r2_buckets},
         queues={table.binding: table.queue for table in worker.queues.producers},
         consumers={
-            table.queue: {
-                "maxBatchSize": table.max_batch_size,
-                "maxBatchTimeout": table.max_batch_timeout,
-                "maxRetries": table.max_retries,
-                "retryDelay": table.retry_delay,
-                **({} if table.dead_letter_queue is None else {"deadLetterQueue": table.dead_letter_queue}),
-                **({} if table.max_concurrency is None else {"maxConcurrency": table.max_concurrency}),
-            }
+            table.queue: {js_name(key): value for key in _CONSUMER if (value := getattr(table, key)) is not None}
             for table in worker.queues.consumers
             if table.type == "worker"
         },
