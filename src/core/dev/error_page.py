@@ -20,24 +20,21 @@ def to_html(found: Failure, exchange: Exchange | None = None, *, in_explorer: bo
     if found.problems:
         items = "".join(f"<li>{escape(problem)}</li>" for problem in found.problems)
         parts.append(f"<ol class=problems>{items}</ol>")
-    if found.fix or found.page:
-        shown = f"<p>{escape(found.fix)}</p>" if found.fix else ""
-        shown += f"<p>Page: <code>{escape(found.page)}</code></p>" if found.page else ""
+    shown = f"<p>{escape(found.fix)}</p>" if found.fix else ""
+    shown += f"<p>Page: <code>{escape(found.page)}</code></p>" if found.page else ""
+    if shown:
         parts.append(f"<section class=fix><h2>How to fix</h2>{shown}</section>")
     if found.causes:
         items = "".join(f"<li>{escape(cause)}</li>" for cause in found.causes)
         parts.append(f"<section><h2>Caused by</h2><ul>{items}</ul></section>")
     others = [frame for frame in found.frames if not frame.own]
     if found.own:
-        parts.append("<section><h2>Your code, the last step first</h2>")
-        parts += [_frame_html(frame, is_open=index < 3) for index, frame in enumerate(found.own)]
-        parts.append("</section>")
+        steps = [_frame_html(frame, is_open=index < 3) for index, frame in enumerate(found.own)]
+        parts += ["<section><h2>Your code, the last step first</h2>", *steps, "</section>"]
     if others:
-        parts.append(
-            f"<details><summary>{len(others)} more step{'' if len(others) == 1 else 's'}, inside libraries</summary>"
-        )
-        parts += [_frame_html(frame, is_open=False) for frame in others]
-        parts.append("</details>")
+        count = f"{len(others)} more step{'' if len(others) == 1 else 's'}"
+        steps = [_frame_html(frame, is_open=False) for frame in others]
+        parts += [f"<details><summary>{count}, inside libraries</summary>", *steps, "</details>"]
     if exchange is not None:
         facts = [("method", exchange.method), ("url", exchange.path)]
         for name, value in exchange.request.headers:

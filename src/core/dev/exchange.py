@@ -168,17 +168,13 @@ class Exchange:
     def as_json(self) -> JsonObject:
         return {
             **self.summary(),
-            "state": self.state,
+            **{name: getattr(self, name) for name in ("state", "logs", "repeated", "equal", "streams")},
             "request": self.request.as_json(),
             "response": self.response.as_json(),
             "steps": [attrs.asdict(step) for step in self.steps],
-            "logs": self.logs,
             "calls": [attrs.asdict(call) for call in self.calls],
             "leftOut": self.left_out,
-            "repeated": self.repeated,
-            "equal": self.equal,
             "failure": None if self.failure is None else for_explorer(self.failure),
-            "streams": self.streams,
             "rowsRead": self.rows.rows if self.rows.statements else None,
             "rowsExact": self.rows.exact,
         }

@@ -11,6 +11,8 @@ import hmac
 import ipaddress
 from typing import Final
 
+from core.http.url import host_and_port
+
 _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", ""})
 
@@ -77,9 +79,5 @@ def _is_of_this_machine(origin: str) -> bool:
 
 
 def _split(host: str) -> tuple[str, int | None]:
-    name, colon, port = host.rpartition(":")
-    if not colon or name.count("[") != name.count("]") or (":" in name and not name.startswith("[")):
-        return host.lower(), None
-    if not (port.isascii() and port.isdigit()):
-        return host.lower(), None
-    return name.lower(), int(port)
+    name, port = host_and_port(host.lower())
+    return (name, int(port)) if port.isascii() and port.isdigit() else (host.lower(), None)

@@ -49,7 +49,7 @@ class Recorder:
         self._process = secrets.token_hex(4)
         self._numbers = count(1)
         self._running: dict[str, Exchange] = {}
-        self._listeners: set[asyncio.Queue[Exchange | None]] = set()
+        self._followers: list[tuple[dict[str, Exchange], asyncio.Event]] = []
         self.closed: bool = False
         self.databases: Callable[[], Mapping[str, Database | Path]] = dict
         """Gives the databases of the bindings, whose data is kept with each request."""
@@ -132,43 +132,40 @@ class Recorder:
             line = {"level": level, "logger": logger, "text": _shortened(text, 4000), "at": self.elapsed(exchange)}
             exchange.logs.append(line)
 
-    def changed(self, exchange: Exchange | None) -> None:
-        """Tell the listeners; None is the end. One that does not keep up misses some."""
-        for listener in self._listeners:
-            if listener.full():
-                listener.get_nowait()
-            listener.put_nowait(exchange)
+    def changed(self, exchange: Exchange) -> None:
+        """Tell those who follow. One that does not keep up misses some."""
+        for found, heard in self._followers:
+            if len(found) >= _WAITING:
+                del found[next(iter(found))]
+            found[exchange.key] = exchange
+            heard.set()
 
     def close(self) -> None:
         """Let everyone who follows come to an end: the server stops, and does not wait for them."""
         self.closed = True
-        self.changed(None)
+        for _, heard in self._followers:
+            heard.set()
 
     async def follow(self, together: float = 0) -> AsyncIterator[list[Exchange]]:
         """Exchanges that begin or change, each once for all that happens within `together` seconds.
 
         The first list, at once, is empty: from there on nothing is missed.
         """
-        listener: asyncio.Queue[Exchange | None] = asyncio.Queue(_WAITING)
-        self._listeners.add(listener)
+        found, heard = follower = (dict[str, Exchange](), asyncio.Event())
+        self._followers.append(follower)
         try:
             yield []
-            while True:
-                found: dict[str, Exchange] = {}
-                exchange = await listener.get()
-                if together and exchange is not None:
+            while not self.closed:
+                await heard.wait()
+                if together and not self.closed:
                     await asyncio.sleep(together)
-                while exchange is not None:
-                    found[exchange.key] = exchange
-                    if listener.empty():
-                        break
-                    exchange = listener.get_nowait()
-                if found:
-                    yield [*found.values()]
-                if exchange is None:
-                    return
+                heard.clear()
+                exchanges = [*found.values()]
+                found.clear()
+                if exchanges:
+                    yield exchanges
         finally:
-            self._listeners.discard(listener)
+            self._followers.remove(follower)
 
     def _keep(self, exchange: Exchange) -> None:
         if self.journal is not None:

@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from core.context import Clock, system_clock
 from core.dev.exchange import Exchange, current
@@ -153,18 +153,12 @@ class Unawaited:
             self._tell(file, line, function)
 
     def _show(
-        self,
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **named: Any
     ) -> None:
         found = re.match(_MARK, str(message))
         if found is None or not issubclass(category, RuntimeWarning):
             if self._before is not None:
-                self._before(message, category, filename, lineno, file, line)
+                self._before(message, category, filename, lineno, *rest, **named)
             return
         frames = [(name, int(number), function) for name, number, function in _ORIGIN.findall(str(message))]
         own = [frame for frame in frames if is_own(frame[0], self._root)]

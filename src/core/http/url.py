@@ -110,7 +110,7 @@ class URL:
 
     @host.setter
     def host(self, value: str) -> None:
-        host, port = _host_and_port(_authority_in(value))
+        host, port = host_and_port(_authority_in(value))
         with suppress(ValueError):
             self._parts[3] = _parse_host(well_formed(host))
             if port:
@@ -123,7 +123,7 @@ class URL:
 
     @hostname.setter
     def hostname(self, value: str) -> None:
-        host, port = _host_and_port(authority := _authority_in(value))
+        host, port = host_and_port(authority := _authority_in(value))
         if not port and not authority.endswith(":"):
             with suppress(ValueError):
                 self._parts[3] = _parse_host(well_formed(host))
@@ -313,7 +313,7 @@ def _parse(given: str) -> list[str]:
     authority, *segments = rest.replace("\\", "/").lstrip("/").split("/")
     userinfo, _, authority = authority.rpartition("@")
     username, _, password = userinfo.partition(":")
-    host, port = _host_and_port(authority)
+    host, port = host_and_port(authority)
     try:
         hostname = _parse_host(host)
         number = _parse_port(port, _PORTS[scheme])
@@ -331,7 +331,8 @@ def _parse(given: str) -> list[str]:
     ]
 
 
-def _host_and_port(authority: str) -> tuple[str, str]:
+def host_and_port(authority: str) -> tuple[str, str]:
+    """The parts of an authority without a user; the port is empty where there is none."""
     bracket = authority.rfind("]") if authority[:1] == "[" else -1
     colon = authority.find(":", bracket + 1)
     return (authority, "") if colon < 0 else (authority[:colon], authority[colon + 1 :])

@@ -121,22 +121,9 @@ async def _settle(req: Request[Places], chosen: Chosen, settle: Callable[[list[A
 
 
 def _listing(req: Request[Places]) -> Listing:
-    return Listing(
-        {
-            "seq": "seq",
-            "id": "id",
-            "body": "body",
-            "type": "content_type",
-            "attempts": "failures + failed_before",
-            "sent": "sent",
-            "due": "due",
-        },
-        "queue_messages",
-        "due, seq",
-        ("id", "body"),
-        "queue = ?",
-        (req.params["queue"],),
-    )
+    columns = {name: name for name in ("seq", "id", "body", "sent", "due")}
+    columns |= {"type": "content_type", "attempts": "failures + failed_before"}
+    return Listing(columns, "queue_messages", "due, seq", ("id", "body"), "queue = ?", (req.params["queue"],))
 
 
 def _message(row: JsonObject, error: str | None, exchange: str | None) -> JsonObject:

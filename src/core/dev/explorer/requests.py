@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import attrs
 from attrs.validators import ge, le, optional
 
+from core import http
 from core.dev.explorer.places import Places, run_core
+from core.dispatch.exchange import Exchange
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.http.json import JsonObject
@@ -103,18 +104,10 @@ async def _replay(req: Request[Places], res: Response) -> None:
         "client": ("127.0.0.1", 0),
         "server": (host.partition(":")[0], 0),
     }
-    unread = [{"type": "http.request", "body": body, "more_body": False}]
-    done = asyncio.Event()
-
-    async def receive() -> object:
-        if unread:
-            return unread.pop()
-        await done.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
-            done.set()
-
-    await req.env.application(scope, receive, send)
+    exchange = Exchange(http.Response(body).stream())
+    serving = asyncio.ensure_future(exchange.serve(req.env.application, scope))
+    answer = await exchange.answer(serving, head=False)
+    assert isinstance(answer, http.Response)
+    await answer.bytes()
+    await serving
     res.json({"key": scope["core.exchange"]})

@@ -214,11 +214,11 @@ def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[J
                 "type": type_,
                 "required": bool(required),
                 "default": default,
-                "key": position,
-                "made": hidden > 1,
+                "key": key,
+                "made": made > 1,
             }
-            for _, column, type_, required, default, position, hidden in described
-            if hidden != 1
+            for _, column, type_, required, default, key, made in described
+            if made != 1  # hidden
         ]
         key = [one["name"] for one in sorted(columns, key=lambda one: one["key"]) if one["key"]]
         if not key and kind == "table" and "WITHOUT ROWID" not in (sql or "").upper():
@@ -226,18 +226,8 @@ def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[J
         # A view may take long, and need not end.
         counts = counted and kind == "table"
         rows = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] if counts else None
-        tables.append(
-            {
-                "name": name,
-                "type": kind,
-                "sql": sql,
-                "columns": columns,
-                "key": key,
-                "rows": rows,
-                "indexes": _indexes(connection, name),
-                "references": _references(connection, name),
-            }
-        )
+        table = {"name": name, "type": kind, "sql": sql, "columns": columns, "key": key, "rows": rows}
+        tables.append({**table, "indexes": _indexes(connection, name), "references": _references(connection, name)})
     _name_keys(tables)
     return tables
 
