@@ -142,12 +142,12 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         return _unknown(name)
     args = parser_for(name).parse_args(arguments)
-    from core.errors import ConfigurationError, DeveloperError, UsageError
+    from core.errors import BindingError, ConfigurationError, DeveloperError, UsageError
 
     run: Callable[[argparse.Namespace], int] = import_module(f"core.cli.{name}").run
     try:
         return run(args)
-    except DeveloperError as error:
+    except (DeveloperError, BindingError) as error:
         tell_error(str(error))
         return 2 if isinstance(error, UsageError | ConfigurationError) else 1
 
@@ -175,15 +175,15 @@ def _unknown(name: str) -> int:
 def _overview() -> str:
     paint = Style(sys.stdout)
     lines = [
-        f"{paint.bold('core')} {core_version()}: typed HTTP APIs on an edge worker runtime, in Python",
+        f"{paint('core', 'bold')} {core_version()}: typed HTTP APIs on an edge worker runtime, in Python",
         "",
-        f"{paint.bold('Usage')}: core COMMAND [options]",
+        f"{paint('Usage', 'bold')}: core COMMAND [options]",
     ]
     groups: dict[str, list[str]] = {}
     for name, (group, _) in COMMANDS.items():
         groups.setdefault(group, []).append(name)
     for group, names in groups.items():
-        lines += ["", paint.bold(group)]
-        lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name][1]}" for name in names]
+        lines += ["", paint(group, "bold")]
+        lines += [f"  {paint(name.ljust(11), 'cyan')} {COMMANDS[name][1]}" for name in names]
     lines += ["", "`core COMMAND --help` lists the options of a command.", _EXIT_CODES, ""]
     return "\n".join(lines)

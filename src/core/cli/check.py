@@ -156,9 +156,9 @@ def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> 
     findings = proof.findings
     lines: list[str] = []
     for finding in findings:
-        place = paint.bold(f"{shown_path(finding.file)}:{finding.line}:")
-        severity = paint.paint(f"{finding.severity}:", "bold", _COLOURS[finding.severity])
-        lines.append(f"{place} {severity} {finding.message}  {paint.dim(f'[{finding.code}]')}")
+        place = paint(f"{shown_path(finding.file)}:{finding.line}:", "bold")
+        severity = paint(f"{finding.severity}:", "bold", _COLOURS[finding.severity])
+        lines.append(f"{place} {severity} {finding.message}  {paint(f'[{finding.code}]', 'dim')}")
     if not configurations:
         lines.append(f"{shown_path(path)} cannot be used. {_count(len(findings), 'mistake')}.")
     else:

@@ -63,16 +63,9 @@ def run(args: argparse.Namespace) -> int:
     from core.dev.terminal import Style
     from core.runtime.listening import open_listener
 
-    options = attrs.evolve(
-        project_options(args),
-        host=args.host,
-        port=8787 if args.port is None else args.port,
-        reload=args.reload,
-        explorer=args.explorer,
-        migrate=args.migrate,
-        token=secrets.token_urlsafe(24),
-        log_format=args.log_format,
-    )
+    given = {name: getattr(args, name) for name in ("host", "reload", "explorer", "migrate", "log_format")}
+    port = 8787 if args.port is None else args.port
+    options = attrs.evolve(project_options(args), port=port, token=secrets.token_urlsafe(24), **given)
     if options.log_format == "json":
         from core.hosts.output import log_as_json
 
@@ -99,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         with shared_state(options.state_folder) as holder:
             if holder is not None:
                 print(
-                    f"{Style(sys.stdout).yellow('warning')} {options.state_folder} is in use by process {holder} too. Both "
+                    f"{Style(sys.stdout)('warning', 'yellow')} {options.state_folder} is in use by process {holder} too. Both "
                     "serve one state, and each batch, cron and Durable Object is in one of them alone: end that one, or "
                     "choose another folder with --state",
                     flush=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_project_options, find_databases, only_database, project_options
-from core.cli.style import Progress, tell_error
+from core.cli.style import Progress
 from core.dev.terminal import Style
 from core.errors import UsageError
 
@@ -57,7 +57,7 @@ def _empty_in_workerd(state: Path, configuration: Configuration, names: list[str
 
     by_id = {d1_name(configuration.bindings[name].entry): name for name in names}
     for emptied in empty_databases(state, by_id):
-        print(f"{Style(sys.stdout).bold(by_id[emptied])} of workerd is empty; it is migrated at the next start")
+        print(f"{Style(sys.stdout)(by_id[emptied], 'bold')} of workerd is empty; it is migrated at the next start")
 
 
 def _agreed(databases: list[str]) -> bool:
@@ -70,7 +70,6 @@ def _agreed(databases: list[str]) -> bool:
 async def _with_databases(options: Options, configuration: Configuration, names: list[str], action: str) -> int:
     from core.assembly.project import changed_note, late_note, migrations_of, open_bindings
     from core.backends.embedded import migrations
-    from core.sql.migrations import MigrationError
 
     paint = Style(sys.stdout)
     store, bindings = open_bindings(options.state_folder, configuration)
@@ -80,26 +79,19 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             entry = configuration.bindings[name].entry
             folder, table = configuration.migrations_directory(entry), entry.migrations_table
             files = migrations_of(configuration, name)
-            print(f"{paint.bold(name)} {paint.dim(str(folder))}")
+            print(f"{paint(name, 'bold')} {paint(str(folder), 'dim')}")
             if action == "reset":
                 database.engine.database.insist(database.engine.clear)
             differing = migrations.changed(database.engine.database.path, files, table=table)
             for file, last in await migrations.late(database, files, table=table):
-                print(f"{paint.yellow('note')}: {late_note(name, file, last)}.")
+                print(f"{paint('note', 'yellow')}: {late_note(name, file, last)}.")
             if action != "list":
-                try:
-                    with Progress() as bar:
-                        done = await migrations.apply(
-                            database,
-                            files,
-                            table=table,
-                            progress=lambda file, at, count: bar.show(file.name, at - 1, count),
-                        )
-                except MigrationError as error:
-                    tell_error(str(error))
-                    return 1
+                with Progress() as bar:
+                    done = await migrations.apply(
+                        database, files, table=table, progress=lambda file, at, of: bar.show(file.name, at - 1, of)
+                    )
                 for file in done:
-                    print(f"  {paint.green('applied')}  {file.name}")
+                    print(f"  {paint('applied', 'green')}  {file.name}")
                 if not done:
                     print("  nothing to apply")
             else:
@@ -108,14 +100,14 @@ async def _with_databases(options: Options, configuration: Configuration, names:
                 applied = await migrations.applied(database, table=table)
                 pending = await migrations.pending(database, files, table=table)
                 for applied_name in applied:
-                    remark = paint.yellow(remarks.get(applied_name, "  its file is gone"))
-                    print(f"  {paint.green('applied')}  {applied_name}{remark}")
+                    remark = paint(remarks.get(applied_name, "  its file is gone"), "yellow")
+                    print(f"  {paint('applied', 'green')}  {applied_name}{remark}")
                 for file in pending:
-                    print(f"  {paint.yellow('pending')}  {file.name}")
+                    print(f"  {paint('pending', 'yellow')}  {file.name}")
                 if not applied and not pending:
                     print("  no migrations yet: core migrate new NAME")
             if differing:
-                print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
+                print(f"{paint('note', 'yellow')}: {changed_note(name, differing)}.")
     return 0
 
 

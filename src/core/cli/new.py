@@ -65,14 +65,16 @@ def run(args: argparse.Namespace) -> int:
         target.write_text(text, "utf-8")
     paint = Style(sys.stdout)
     is_repository = args.git and _init_repository(folder)
-    print(f"Made {paint.bold(str(folder))} with {len(files)} files{', a git repository' if is_repository else ''}.\n")
+    print(
+        f"Made {paint(str(folder), 'bold')} with {len(files)} files{', a git repository' if is_repository else ''}.\n"
+    )
     for command, why in (
         (f"cd {shlex.quote(str(folder))}", ""),
         ("core dev", "serve it, with its explorer"),
         ("pytest", "run its tests"),
         ("core check", "prove Env against wrangler.toml"),
     ):
-        print(f"  {paint.cyan(command.ljust(16))} {paint.dim(why)}".rstrip())
+        print(f"  {paint(command.ljust(16), 'cyan')} {paint(why, 'dim')}".rstrip())
     return 0
 
 

@@ -75,4 +75,4 @@ def _print(rows: Sequence[Mapping[str, Any]]) -> None:
     ]
     titles = ("METHOD", "PATH", "HANDLER", "", "MIDDLEWARE", "TOOLS")
     lines = columns([row[:width] for row in (titles, *cells)], indent="")
-    print(paint.bold(lines[0]), *lines[1:], sep="\n")
+    print(paint(lines[0], "bold"), *lines[1:], sep="\n")

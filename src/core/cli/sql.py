@@ -122,10 +122,7 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     configuration = load(options.config, environment=options.environment)
     name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
-        state, id = (
-            WorkerdStore(configuration.directory / ".core" / "workerd"),
-            d1_name(configuration.bindings[name].entry),
-        )
+        state, id = WorkerdStore(options.root / ".core" / "workerd"), d1_name(configuration.bindings[name].entry)
         if not state.file("d1", id).is_file():
             raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
         store: Store = state
@@ -211,7 +208,7 @@ def _show(columns: list[str], rows: list[list[object]]) -> None:
     if columns:
         paint = Style(sys.stdout)
         head, *lines = table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)], indent="")
-        print(paint.bold(head), *lines, sep="\n")
+        print(paint(head, "bold"), *lines, sep="\n")
 
 
 def _cell(value: object) -> str:

@@ -47,7 +47,7 @@ class Progress:
 
 
 def tell_error(message: str) -> None:
-    sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
+    sys.stderr.write(f"{Style(sys.stderr)('error', 'bold', 'red')}: {message}\n")
 
 
 def put(

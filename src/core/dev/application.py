@@ -250,7 +250,7 @@ class LogHandler(logging.Handler):
         self._root = root
         self._recorder = recorder
         self._write = write
-        self._paint = style.paint
+        self._style = style
 
     def emit(self, record: logging.LogRecord) -> None:
         colour = "red" if record.levelno >= logging.ERROR else "yellow" if record.levelno >= logging.WARNING else "dim"
@@ -260,8 +260,8 @@ class LogHandler(logging.Handler):
             failure = None if error is None else failure_of(error, self._root)
             self._recorder.log(level, record.name, text if failure is None else f"{text}\n{failure.as_text()}")
             if self._write is not None:
-                line = f"{self._paint(level, colour)} {printable(text.rstrip())}"
-                below = "" if failure is None else "\n" + indent(failure.as_text(self._paint), "  ")
+                line = f"{self._style(level, colour)} {printable(text.rstrip())}"
+                below = "" if failure is None else "\n" + indent(failure.as_text(self._style), "  ")
                 self._write(line + below)
         except Exception:
             self.handleError(record)
@@ -274,16 +274,16 @@ def request_line(exchange: Exchange, style: Style) -> str:
     """The line of one exchange: time of day, method, path, status, duration, and its calls."""
     clock = time.strftime("%H:%M:%S", time.localtime(exchange.time))
     duration = "" if exchange.duration is None else f"{exchange.duration:.1f} ms"
-    status = style.status(exchange.status) if exchange.status is not None else style.dim("---")
+    status = style.status(exchange.status) if exchange.status is not None else style("---", "dim")
     if exchange.kind != "request":
-        status = style.green("ok ") if exchange.outcome == "ok" else style.red("err")
+        status = style("ok ", "green") if exchange.outcome == "ok" else style("err", "red")
     calls = Counter(call.binding for call in exchange.calls)
     called = "  ".join(f"{name}×{count}" for name, count in calls.items())
     notes = "streams" if exchange.streams else ""
     if exchange.status is None and exchange.kind == "request":
         notes = "the client went away"
-    parts = [style.dim(clock), f"{exchange.method:<6}", printable(exchange.path), status, style.dim(duration)]
-    parts += [style.dim(text) for text in (called, notes) if text]
+    parts = [style(clock, "dim"), f"{exchange.method:<6}", printable(exchange.path), status, style(duration, "dim")]
+    parts += [style(text, "dim") for text in (called, notes) if text]
     return " ".join(part for part in parts if part)
 
 

@@ -31,16 +31,13 @@ class Background(assembly.Background):
 
     async def trigger(self, event: ScheduledEvent) -> Exchange:
         """Run the handlers scheduled for an event, and return the exchange, which has their error."""
-        exchange = self._recorder.begin("cron", "CRON", event.cron)
-        await self._run(exchange, partial(super().come_up, event))
-        return exchange
+        return await self._run(self._recorder.begin("cron", "CRON", event.cron), partial(super().come_up, event))
 
     async def consume(self, batch: MessageBatch[Any]) -> None:
         """Hand a batch to its consumer. An error goes to the broker, which retries the batch."""
         count = len(batch.messages)
         label = f"{batch.queue} ({count} {'message' if count == 1 else 'messages'})"
-        exchange = self._recorder.begin("queue", "QUEUE", label)
-        await self._run(exchange, partial(super().consume, batch))
+        exchange = await self._run(self._recorder.begin("queue", "QUEUE", label), partial(super().consume, batch))
         if exchange.error is not None:
             if self._recorder.journal is not None:
                 ids = [message.id for message in batch.messages]
@@ -49,12 +46,11 @@ class Background(assembly.Background):
 
     async def alarm(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run the alarm of a Durable Object. An error goes to the object, which tries it again."""
-        exchange = self._recorder.begin("alarm", "ALARM", name)
-        await self._run(exchange, partial(super().alarm, name, run))
+        exchange = await self._run(self._recorder.begin("alarm", "ALARM", name), partial(super().alarm, name, run))
         if exchange.error is not None:
             raise exchange.error
 
-    async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> Exchange:
         token = current.set(exchange)
         try:
             await work()
@@ -68,4 +64,5 @@ class Background(assembly.Background):
             self._write(request_line(exchange, self._style))
             # A consumer's error is logged by the broker, which retries the batch, and an alarm's by its object.
             if exchange.failure is not None and exchange.kind == "cron":
-                self._write(indent(exchange.failure.as_text(self._style.paint), "  "))
+                self._write(indent(exchange.failure.as_text(self._style), "  "))
+        return exchange

@@ -151,13 +151,13 @@ def supervise(options: Options, listener: socket.socket) -> int:
                 reported = False
             elif child.gone() and not reported:
                 reported = True
-                print(style.red("The application's process ended by itself. It starts again when a file is saved."))
-        for old in [*retired, child]:
+                print(style("The application's process ended by itself. It starts again when a file is saved.", "red"))
+        retired.append(child)
+        for old in retired:
             old.ask("stop")
-        while not all(old.gone() for old in [*retired, child]):
-            if forced.is_set():
-                for old in [*retired, child]:
-                    old.force()
+        while not all(old.gone() for old in retired):
+            for old in retired if forced.is_set() else ():
+                old.force()
             time.sleep(0.02)
         return 130 if forced.is_set() else 0
     finally:
@@ -173,7 +173,7 @@ class _Child:
         ours, theirs = context.Pipe()
         self._pipe: Connection = ours
         self._asked = 0.0
-        stdin: int | None = None
+        stdin = None
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stdin = sys.stdin.fileno()
         self.process: SpawnProcess = context.Process(

@@ -26,25 +26,25 @@ def start_screen(
     versions = f"core {core_version('from source')}, Python {platform.python_version()}"
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)
     url = f"http://{authority(reached, address[1])}"
-    lines = ["", f"  {style.bold(name)}{environment}  {style.dim(versions)}", ""]
-    lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
+    lines = ["", f"  {style(name, 'bold')}{environment}  {style(versions, 'dim')}", ""]
+    lines.append(f"  {style('Address', 'bold')}    {style(url, 'cyan')}")
     if explains:
         # Where other machines could reach it, its address has the token.
         token = "" if is_loopback(options.host) else f"?token={options.token}"
-        lines.append(f"  {style.bold('Explorer')}   {style.cyan(f'{url}/_core/{token}')}")
-    lines.append(f"  {style.bold('State')}      {options.state_folder}")
+        lines.append(f"  {style('Explorer', 'bold')}   {style(f'{url}/_core/{token}', 'cyan')}")
+    lines.append(f"  {style('State', 'bold')}      {options.state_folder}")
     if loaded is not None:
         lines += _bindings(loaded, style)
         lines += _routes(loaded, style)
         if loaded.app.queues or loaded.crons:
             lines += _background(loaded, style)
         if loaded.notices:
-            lines += ["", *(f"  {style.yellow('!')} {notice}" for notice in loaded.notices)]
+            lines += ["", *(f"  {style('!', 'yellow')} {notice}" for notice in loaded.notices)]
     if not explains:
         reason = "is reached from other machines, so there is no explorer and no error page. --explorer turns them on, behind a token"
-        lines += ["", f"  {style.yellow('!')} {options.host} {reason}"]
+        lines += ["", f"  {style('!', 'yellow')} {options.host} {reason}"]
     keys = "Ctrl-C stops" + (", and saving a file loads it again" if options.reload else "")
-    lines += ["", style.dim(f"  {keys}"), ""]
+    lines += ["", style(f"  {keys}", "dim"), ""]
     return lines
 
 
@@ -59,9 +59,9 @@ def _bindings(loaded: Loaded, style: Style) -> list[str]:
     ]
     if not rows and not plain:
         return []
-    lines = ["", f"  {style.bold('Bindings')}", *table(rows, indent="    ")]
+    lines = ["", f"  {style('Bindings', 'bold')}", *table(rows, indent="    ")]
     if plain:
-        lines.append(f"    {style.dim('vars and secrets: ' + ', '.join(plain))}")
+        lines.append(f"    {style('vars and secrets: ' + ', '.join(plain), 'dim')}")
     return lines
 
 
@@ -69,27 +69,27 @@ def _routes(loaded: Loaded, style: Style) -> list[str]:
     routes = loaded.app.routes
     rows = [(route.method, route.path, route.handler) for route in routes[:_MOST_ROUTES]]
     if not rows:
-        return ["", f"  {style.bold('Routes')}", '    none yet: @app.get("/") over an async function makes one']
-    lines = ["", f"  {style.bold('Routes')}", *table(rows, indent="    ")]
+        return ["", f"  {style('Routes', 'bold')}", '    none yet: @app.get("/") over an async function makes one']
+    lines = ["", f"  {style('Routes', 'bold')}", *table(rows, indent="    ")]
     if len(routes) > _MOST_ROUTES:
-        lines.append(style.dim(f"    and {len(routes) - _MOST_ROUTES} more: core routes"))
+        lines.append(style(f"    and {len(routes) - _MOST_ROUTES} more: core routes", "dim"))
     return lines
 
 
 def _background(loaded: Loaded, style: Style) -> list[str]:
     rows = [("queue", name, "consumed here") for name in loaded.app.queues]
     rows += [("cron", cron, "in UTC") for cron in loaded.crons]
-    return ["", f"  {style.bold('In the background')}", *table(rows, indent="    ")]
+    return ["", f"  {style('In the background', 'bold')}", *table(rows, indent="    ")]
 
 
 def finding_lines(found: Sequence[str], style: Style) -> list[str]:
     """Return the findings of `core check` as lines of the screen."""
     if not found:
         return []
-    lines = [f"  {style.bold('core check')}"]
-    lines += [f"    {style.yellow(finding)}" for finding in found[:10]]
+    lines = [f"  {style('core check', 'bold')}"]
+    lines += [f"    {style(finding, 'yellow')}" for finding in found[:10]]
     if len(found) > 10:
-        lines.append(style.dim(f"    and {len(found) - 10} more: core check"))
+        lines.append(style(f"    and {len(found) - 10} more: core check", "dim"))
     return lines
 
 

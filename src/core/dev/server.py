@@ -80,7 +80,7 @@ class _Serving:
         for task in left:
             task.cancel()
         await asyncio.wait(left, timeout=1.0)
-        _write(self._style.yellow(f"stopped at once; {len(self._context.tasks)} background tasks were cut short"))
+        _write(self._style(f"stopped at once; {len(self._context.tasks)} background tasks were cut short", "yellow"))
         return 130
 
     async def _run(self) -> int:
@@ -98,7 +98,7 @@ class _Serving:
                 await loaded.close()
             return 0
         if failed is not None and not options.reload:
-            _write(failure_of(failed, options.root).as_text(style.paint))
+            _write(failure_of(failed, options.root).as_text(style))
             return 2 if isinstance(failed, ConfigurationError) else 1
         address = self._listener.getsockname()
         guard = Guard(options.host, address[1], options.token)
@@ -146,7 +146,7 @@ class _Serving:
                 await loaded.close()
 
     def _warn(self, line: str) -> None:
-        _write(f"{self._style.yellow('warning')} {line}")
+        _write(f"{self._style('warning', 'yellow')} {line}")
 
     async def _load(self) -> tuple[Loaded | None, BaseException | None]:
         """The application, if it could be loaded, and the error that kept it from being loaded or started, or None."""
@@ -192,13 +192,13 @@ class _Serving:
             changed = ", ".join(self._start.changed[:3]) + (" …" if len(self._start.changed) > 3 else "")
             took = (time.time() - self._start.since) * 1000
             verb = "reloaded" if failed is None else "could not reload"
-            _write(f"{style.cyan(verb)} {style.dim(f'in {took:.0f} ms')} {changed}")
+            _write(f"{style(verb, 'cyan')} {style(f'in {took:.0f} ms', 'dim')} {changed}")
             if loaded is not None:
                 for line in loaded.notices:
-                    _write(f"  {style.yellow('!')} {line}")
+                    _write(f"  {style('!', 'yellow')} {line}")
         if failed is not None:
-            _write(failure_of(failed, options.root).as_text(style.paint))
-            _write(style.dim("The server goes on as soon as a file is saved."))
+            _write(failure_of(failed, options.root).as_text(style))
+            _write(style("The server goes on as soon as a file is saved.", "dim"))
 
     # -- serving, and stopping
 
@@ -210,7 +210,7 @@ class _Serving:
             count = len(context.tasks)
             noun = "task" if count == 1 else "tasks"
             if self._pipe is None or self._options.reload:
-                _write(self._style.dim(f"waiting for {count} background {noun}; Ctrl-C again ends at once"))
+                _write(self._style(f"waiting for {count} background {noun}; Ctrl-C again ends at once", "dim"))
             await context.drain()
 
     # -- being asked to

@@ -15,7 +15,7 @@ _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 
 
 class Style:
-    """Paints text, or leaves it alone: `Style(sys.stdout).green("ok")`."""
+    """Paints text, or leaves it alone: `Style(sys.stdout)("ok", "green")`."""
 
     __slots__ = ("on",)
 
@@ -23,33 +23,15 @@ class Style:
         wanted = stream.isatty() and os.environ.get("TERM") != "dumb"
         self.on: bool = not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or wanted)
 
-    def paint(self, text: str, *names: str) -> str:
+    def __call__(self, text: str, *names: str) -> str:
         """`text` in the colours and weights of these names."""
         if not self.on or not text:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
-    def bold(self, text: str) -> str:
-        return self.paint(text, "bold")
-
-    def dim(self, text: str) -> str:
-        return self.paint(text, "dim")
-
-    def red(self, text: str) -> str:
-        return self.paint(text, "red")
-
-    def green(self, text: str) -> str:
-        return self.paint(text, "green")
-
-    def yellow(self, text: str) -> str:
-        return self.paint(text, "yellow")
-
-    def cyan(self, text: str) -> str:
-        return self.paint(text, "cyan")
-
     def status(self, status: int) -> str:
         colour = "red" if status >= 500 else "yellow" if status >= 400 else "cyan" if status >= 300 else "green"
-        return self.paint(str(status), colour)
+        return self(str(status), colour)
 
 
 def core_version(otherwise: str = "(from source)") -> str:
