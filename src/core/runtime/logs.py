@@ -14,13 +14,11 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
-if TYPE_CHECKING:
-    from core.explain.frames import Frame
-    from core.telemetry.logs import LogFormat
+from core.telemetry.logs import LogFormat, json_line
 
 _STDERR: Final = 2
 
@@ -42,8 +40,6 @@ class ServiceLog:
     def say(self, line: str, level: str = "INFO") -> None:
         """Write a line of the supervisor's own; in JSON it is a record of that level."""
         if self.is_json:
-            from core.telemetry.logs import json_line
-
             line = json_line(level, "core.serve", line)
         self.write(line)
 
@@ -114,19 +110,20 @@ class LogReader:
 
     def _write_failure(self, frames: list[list[str]], error: str) -> None:
         from core.explain.failure import Failure
-
-        kind, _, message = error.partition(": ")
-        frames_below = [self._frame(found, rest) for first, *rest in reversed(frames) if (found := _FRAME.match(first))]
-        for line in Failure(kind.rpartition(".")[2], message or kind, tuple(frames_below)).as_text().splitlines():
-            self._write(line)
-
-    def _frame(self, found: re.Match[str], source: list[str]) -> Frame:
         from core.explain.frames import Frame, shown
 
-        file, number = found["path"], int(found["line"])
-        inside = file.removeprefix(_SITE) if file.startswith(_SITE) else ""
-        own = bool(inside) and not inside.startswith("core/")
-        if own and self._root.is_dir():
-            own = (self._root / inside).is_file()
-        place = shown(str(self._root / inside), None) if own and self._root.is_dir() else inside or file
-        return Frame(place, number, found["name"] or "", tuple((number, text.strip()) for text in source[:1]), own)
+        below: list[Frame] = []
+        for first, *source in reversed(frames):
+            if (found := _FRAME.match(first)) is None:
+                continue
+            file, number = found["path"], int(found["line"])
+            inside = file.removeprefix(_SITE) if file.startswith(_SITE) else ""
+            own = bool(inside) and not inside.startswith("core/")
+            if own and self._root.is_dir():
+                own = (self._root / inside).is_file()
+            place = shown(str(self._root / inside), None) if own and self._root.is_dir() else inside or file
+            text = tuple((number, line.strip()) for line in source[:1])
+            below.append(Frame(place, number, found["name"] or "", text, own))
+        kind, _, message = error.partition(": ")
+        for line in Failure(kind.rpartition(".")[2], message or kind, tuple(below)).as_text().splitlines():
+            self._write(line)

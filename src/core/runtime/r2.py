@@ -14,7 +14,7 @@ import json
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -262,14 +262,8 @@ async def _put(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming
 
 async def _list(bucket: StoredR2Bucket, asked: Mapping[str, Any]) -> _Answer:
     include: Any = [_INCLUDED[number] for number in asked.get("include", ())]
-    page = await bucket.list(
-        prefix=asked.get("prefix"),
-        delimiter=asked.get("delimiter"),
-        cursor=asked.get("cursor"),
-        limit=asked.get("limit"),
-        start_after=asked.get("startAfter"),
-        include=include,
-    )
+    options = {name: asked.get(name) for name in ("prefix", "delimiter", "cursor", "limit")}
+    page = await bucket.list(**options, start_after=asked.get("startAfter"), include=include)
     said = {
         "objects": [_described(found) for found in page.objects],
         "truncated": page.truncated,
@@ -287,18 +281,12 @@ def _conditions(given: Mapping[str, Any]) -> Any:
     """The conditions of a call, or None without any. Numbers of 64 bits are text."""
     if not given:
         return None
-    before, after = given.get("uploadedBefore"), given.get("uploadedAfter")
-    return Preconditions(
-        _etags(given.get("etagMatches")),
-        _etags(given.get("etagDoesNotMatch")),
-        None if before is None else int(before),
-        None if after is None else int(after),
-        bool(given.get("secondsGranularity")),
-    )
-
-
-def _etags(given: Sequence[Mapping[str, object]] | None) -> Any:
-    return None if given is None else [(etag["type"], etag.get("value", "")) for etag in given]
+    etags = [
+        None if name not in given else [(etag["type"], etag.get("value", "")) for etag in given[name]]
+        for name in ("etagMatches", "etagDoesNotMatch")
+    ]
+    times = [None if name not in given else int(given[name]) for name in ("uploadedBefore", "uploadedAfter")]
+    return Preconditions(etags[0], etags[1], times[0], times[1], bool(given.get("secondsGranularity")))
 
 
 def _ssec_key(asked: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -12,11 +12,9 @@ from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
 from core.bindings.calls import BindingCall
 from core.context import Clock, system_clock
 from core.errors import AiError
+from core.http import Response
 from core.http.json import dumps
 from core.testing.calls import Call, Faulty
-
-if TYPE_CHECKING:
-    from core.http import Response
 
 __all__ = ["Answer", "FakeAi"]
 
@@ -95,8 +93,6 @@ class FakeAi(Faulty, EmbeddedAi):
 
     async def answer_raw(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> Response:
         """The scripted answer, as JSON of a response."""
-        from core.http import Response
-
         return Response.from_json(await self.answer(model, inputs, headers))
 
     async def open_stream(
@@ -111,17 +107,15 @@ class FakeAi(Faulty, EmbeddedAi):
             pieces = [said]
         else:
             pieces = [*said]
-        return self._events(pieces)
 
-    async def _events(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
-        for piece in pieces:
-            if self.latency > 0:
-                await self.clock.sleep(self.latency)
-            event = piece
-            if not isinstance(piece, Mapping):
-                event = {"response": piece}
-            yield f"data: {dumps(event)}\n\n".encode()
-        yield b"data: [DONE]\n\n"
+        async def events() -> AsyncIterator[bytes]:
+            for piece in pieces:
+                if self.latency > 0:
+                    await self.clock.sleep(self.latency)
+                yield f"data: {dumps(piece if isinstance(piece, Mapping) else {'response': piece})}\n\n".encode()
+            yield b"data: [DONE]\n\n"
+
+        return events()
 
     async def list_models(self) -> list[AiModel]:
         """The models that something was scripted for."""

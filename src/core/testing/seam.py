@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-if TYPE_CHECKING:
-    from core.bindings.calls import BindingCall
-    from core.context import Clock
+from core.bindings.calls import BindingCall
+from core.context import Clock
 
 T = TypeVar("T")
 

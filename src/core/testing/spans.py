@@ -12,15 +12,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
+from core.app import App
 from core.context import Clock, system_clock
 from core.spans import AttributeValue, Running, Span, SpanKind, running
-
-if TYPE_CHECKING:
-    from core.app import App
 
 __all__ = ["RecordedSpan", "SpanRecorder"]
 

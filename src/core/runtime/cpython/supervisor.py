@@ -226,15 +226,13 @@ class Child(ServiceProcess):
         if self.ended.done():
             return
         self._stacks_logged.clear()
-        with contextlib.suppress(OSError):
-            self._asked.send(b"?")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stacks_logged.wait(), _LOGGED_WITHIN)
-        if not self._stacks_logged.is_set():
-            # Something keeps the interpreter for itself, so that no thread of Python's runs. This handler is in C.
-            self.signal(signal.SIGUSR1)
+        # Where something keeps the interpreter for itself no thread of Python's runs. The signal's handler is in C.
+        for ask in (lambda: self._asked.send(b"?"), lambda: self.signal(signal.SIGUSR1)):
+            with contextlib.suppress(OSError):
+                ask()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stacks_logged.wait(), _LOGGED_WITHIN)
+                return
 
     async def condition(self) -> str | None:
         """Ask what it says of itself: the reason why it can take no further connection, or None."""

@@ -110,15 +110,9 @@ def js_objects() -> list[dict[str, object]]:
         if not file or not file.startswith(SITE):
             continue
         for attribute, value in list(vars(module).items()):
-            if not isinstance(value, JsProxy) or _is_global(js, attribute, value):
-                continue
-            held.append(
-                {
-                    "kind": "js",
-                    "thing": f"{name}.{attribute}",
-                    "chain": [*importers.get(name, []), [file[len(SITE) :], 0, "<module>"]],
-                }
-            )
+            if isinstance(value, JsProxy) and not _is_global(js, attribute, value):
+                steps = [*importers.get(name, []), [file[len(SITE) :], 0, "<module>"]]
+                held.append({"kind": "js", "thing": f"{name}.{attribute}", "chain": steps})
     return held
 
 

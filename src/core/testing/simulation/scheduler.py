@@ -135,19 +135,10 @@ class Simulation(Seam):
         if not self._driving:  # a fixture, before the test
             return await answer()
         event = _event.get()
-        name = self._name_of(fake, call.binding)
-        args, options = call.canonical()
-        entry = SimulatedCall(
-            event.label,
-            name,
-            call.kind,
-            call.method,
-            (*call.target, *args),
-            options,
-            seam.place.get(),
-            self.clock.time(),
-            next(self._moments),
-        )
+        name, (args, options) = self._name_of(fake, call.binding), call.canonical()
+        place, time, began = seam.place.get(), self.clock.time(), next(self._moments)
+        args = (*call.target, *args)
+        entry = SimulatedCall(event.label, name, call.kind, call.method, args, options, place, time, began)
         self.log.append(entry)
         self._check(event, entry)
         await self._turn(event, entry)
