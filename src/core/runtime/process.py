@@ -210,7 +210,11 @@ async def exchange(
             answer = await reader.read()
         finally:
             writer.close()
-    received = SimpleNamespace(makefile=lambda mode: io.BytesIO(answer))  # in place of a socket
+
+    def makefile(mode: str) -> io.BytesIO:
+        return io.BytesIO(answer)
+
+    received = SimpleNamespace(makefile=makefile)  # in place of a socket
     response = HTTPResponse(cast("socket.socket", received), method=method)
     try:
         response.begin()

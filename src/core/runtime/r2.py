@@ -282,10 +282,10 @@ def _conditions(given: Mapping[str, Any]) -> Any:
     if not given:
         return None
     etags = [
-        None if name not in given else [(etag["type"], etag.get("value", "")) for etag in given[name]]
+        None if (found := given.get(name)) is None else [(etag["type"], etag.get("value", "")) for etag in found]
         for name in ("etagMatches", "etagDoesNotMatch")
     ]
-    times = [None if name not in given else int(given[name]) for name in ("uploadedBefore", "uploadedAfter")]
+    times = [None if (at := given.get(name)) is None else int(at) for name in ("uploadedBefore", "uploadedAfter")]
     return Preconditions(etags[0], etags[1], times[0], times[1], bool(given.get("secondsGranularity")))
 
 

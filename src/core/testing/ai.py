@@ -112,7 +112,10 @@ class FakeAi(Faulty, EmbeddedAi):
             for piece in pieces:
                 if self.latency > 0:
                     await self.clock.sleep(self.latency)
-                yield f"data: {dumps(piece if isinstance(piece, Mapping) else {'response': piece})}\n\n".encode()
+                event = piece
+                if not isinstance(piece, Mapping):
+                    event = {"response": piece}
+                yield f"data: {dumps(event)}\n\n".encode()
             yield b"data: [DONE]\n\n"
 
         return events()
