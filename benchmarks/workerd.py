@@ -171,10 +171,9 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
         bare = write_bundle(
             folder / name,
             tools,
-            name="bench",
+            plan=PLAN,
             main="",
             files={"bare.py": source},
-            classes={},
             host="bare",
             snapshot=snapshot,
         )
@@ -195,7 +194,7 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
 async def cold_start(tools: Toolchain, target: Target, state: Path) -> None:
     """One start in an empty folder, up to the first answer."""
     began = time.perf_counter()
-    node = await start_node(tools, target.bundle, PLAN, state=state)
+    node = await start_node(tools, target.bundle, state=state)
     await asyncio.to_thread(_get, node.ports["http"], "/")
     target.cold.append(time.perf_counter() - began)
     await node.kill()
@@ -245,7 +244,7 @@ async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, 
     """A plain request on each target, in turns, in several processes: V8 compiles each a little differently."""
     for start in range(_STARTS):
         nodes = [
-            await start_node(tools, target.bundle, PLAN, state=folder / f"plain{start}-{number}")
+            await start_node(tools, target.bundle, state=folder / f"plain{start}-{number}")
             for number, target in enumerate(targets)
         ]
         for node in nodes:
@@ -260,7 +259,7 @@ async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, 
 async def calls(tools: Toolchain, targets: list[Target], folder: Path, requests: int) -> dict[str, list[float]]:
     """The processor's time of a request that reads 100 kB, a key or a row: by hand, with core, and their ratio."""
     nodes = [
-        await start_node(tools, target.bundle, PLAN, state=folder / f"calls-{number}")
+        await start_node(tools, target.bundle, state=folder / f"calls-{number}")
         for number, target in enumerate(targets)
     ]
     found: dict[str, list[float]] = {}
@@ -295,7 +294,7 @@ async def memory(
     The warm-up is workerd's: its services for KV and D1 fill a few hundred MB before it collects what they leave, as
     they do for the same work in a worker without any Python.
     """
-    node = await start_node(tools, bundle, PLAN, state=state)
+    node = await start_node(tools, bundle, state=state)
     await asyncio.to_thread(_many, node.ports["http"], ["/work/1"] * 50)
     first = resident(node)
     await asyncio.to_thread(_many, node.ports["http"], [f"/work/{number}" for number in range(warm_up)])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import attrs
 import pytest
 from tests.support.commands import Answer
 from tests.support.moto import s3_service
@@ -316,13 +317,12 @@ def with_test_clock(services: Sequence[Mapping[str, Any]], fronts: Mapping[str, 
 
 def start_running(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:
     lines: list[str] = []
-    plan = given.pop("plan", PLAN)
+    manifest = {**bundle.manifest, "plan": attrs.asdict(given.pop("plan", PLAN))}
     env = given.pop("env", {**os.environ, "TOKEN": "secret"})
     node = background.run(
         start_node(
             tools,
-            bundle,
-            plan,
+            attrs.evolve(bundle, manifest=manifest),
             state=state,
             env=env,
             brief=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import APPLICATION, Background, Running, advance, start_running, with_test_clock
+from tests.runtime.conftest import APPLICATION, PLAN, Background, Running, advance, start_running, with_test_clock
 
 from core.runtime.build_worker import prepare
 from core.runtime.bundle import Bundle, write_bundle
@@ -29,10 +29,10 @@ def hosted(
     made = write_bundle(
         place / "dist",
         tools,
-        name="everything",
+        plan=PLAN,
         main="main",
         files={**collected.files, "platform_host.py": HOST.read_bytes()},
-        classes=bundle.manifest["classes"],
+        methods=bundle.manifest["classes"],
         host="platform_host",
     )
     running = start_running(

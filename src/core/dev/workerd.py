@@ -120,24 +120,23 @@ class _Dev:
         await prepare(tools)
         collected = await asyncio.to_thread(collect, Path(project.entry.folder), project=project.folder)
         await check_compiled(collected, project.folder, tools)
-        classes = {}
+        seen = None
         plan = project.local_plan
         bytecode = cached_bytecode(tools, collected.packaged)
         if plan.classes or not bytecode:
             # Which methods they have is only known once they are there.
             seen = await inspect(collected, project.entry, plan=plan, toolchain=tools)
-            classes = {cls: seen.classes[cls] for cls in plan.classes}
             bytecode = dict(seen.bytecode)
         return write_bundle(
             folder,
             tools,
-            name=plan.name,
+            plan=plan,
             main=project.entry.main,
             files={**collected.files, **bytecode},
-            classes=classes,
+            methods={} if seen is None else seen.classes,
             packages=collected.packages,
             migrations=project.migrations,
-            details={"root": project.entry.folder},
+            root=project.entry.folder,
         )
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle) -> None:
@@ -148,7 +147,6 @@ class _Dev:
         node = await start_node(
             tools,
             bundle,
-            project.local_plan,
             state=self._options.state or project.state,
             listener=self._listener,
             env=project.environment,

@@ -104,17 +104,15 @@ async def ask(
         bundle = write_bundle(
             Path(folder) / "worker",
             toolchain,
-            name=plan.name,
+            plan=plan,
             main=main,
             files=files,
-            classes=dict.fromkeys(plan.classes, ()),
             host=host,
             build_worker=True,
         )
         node = await start_node(
             toolchain,
             bundle,
-            plan,
             state=Path(folder) / "state",
             env=env,
             brief=True,

@@ -91,7 +91,7 @@ class Bundle:
     @property
     def root(self) -> Path:
         """The root of the application's files when the bundle was made."""
-        return Path(self.manifest.get("root", "."))
+        return Path(self.manifest["root"])
 
     @property
     def plan(self) -> Plan:
@@ -132,22 +132,23 @@ def write_bundle(
     folder: Path,
     toolchain: Toolchain,
     *,
-    name: str,
+    plan: Plan,
     main: str,
     files: Mapping[str, bytes],
-    classes: Mapping[str, Sequence[str]],
+    methods: Mapping[str, Sequence[str]] = {},
     packages: Sequence[PackageSize] = (),
     snapshot: bytes | None = None,
     host: str = HOST,
     build_worker: bool = False,
     migrations: Mapping[str, Migrations] | None = None,
-    details: Mapping[str, object] | None = None,
+    root: str = ".",
 ) -> Bundle:
     """Write the modules and the manifest into `folder`, which is emptied first.
 
-    `files` are the Python files by their path below the bundle's own `sys.path` entry. With
-    `build_worker` the worker is one that `core build` asks about the application.
+    `files` are the Python files by their path below the bundle's own `sys.path` entry, and `methods` those of each
+    Durable Object class. With `build_worker` the worker is one that `core build` asks about the application.
     """
+    classes = {cls: methods.get(cls, ()) for cls in plan.classes}
     shutil.rmtree(folder, ignore_errors=True)
     place = folder / "modules"
     place.mkdir(parents=True)
@@ -188,15 +189,16 @@ def write_bundle(
     add("bundle.mjs", "esModule", _bundle_module(described, adapters, snapshot is not None))
     manifest = {
         "format": FORMAT,
-        "name": name,
+        "name": plan.name,
         "main": main,
-        "classes": {cls: list(methods) for cls, methods in classes.items()},
+        "root": root,
+        "plan": attrs.asdict(plan),
+        "classes": classes,
         "snapshot": snapshot is not None,
         "pyodide": PINNED["pyodide"],
         "workerd": PINNED["workerd"],
         "packages": [attrs.asdict(package) for package in packages],
         "modules": [attrs.asdict(module) for module in modules],
-        **(details or {}),
     }
     if migrations:
         listed = {binding: attrs.asdict(found) for binding, found in migrations.items()}

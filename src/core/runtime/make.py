@@ -96,14 +96,14 @@ async def make_bundle(
     bundle = write_bundle(
         out,
         toolchain,
-        name=plan.name,
+        plan=plan,
         main=entry.main,
         files=collected.files if snapshot else compiled,
-        classes={cls: seen.classes[cls] for cls in plan.classes},
+        methods=seen.classes,
         packages=collected.packages,
         snapshot=image,
         migrations=migrations,
-        details={"root": entry.folder, "plan": attrs.asdict(plan)},
+        root=entry.folder,
     )
     if assets is not None:
         shutil.copytree(assets[1], out / "assets")

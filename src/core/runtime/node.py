@@ -36,7 +36,7 @@ from core.runtime.capnp import make_folders, worker_config
 from core.runtime.keeper import SILENT, ServiceProcess
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.options import NO_PROXY, Front
-from core.runtime.plan import Cluster, External, Plan, Socket
+from core.runtime.plan import Cluster, External, Socket
 from core.runtime.process import Workerd, WorkerdError, exchange
 from core.runtime.toolchain import Toolchain
 
@@ -107,7 +107,6 @@ class Node(Workerd, ServiceProcess):
 async def start_node(
     toolchain: Toolchain,
     bundle: Bundle,
-    plan: Plan,
     *,
     state: Path,
     listener: socket.socket | None = None,
@@ -137,6 +136,7 @@ async def start_node(
         "health": Socket("127.0.0.1:0", "Health"),
         **(sockets or {}),
     }
+    plan = bundle.plan
     delays = {queue: settings.get("retryDelay", 0) for queue, settings in plan.consumers.items()}
     texts = {
         IP_HEADER_BINDING: front.ip_header,
@@ -219,7 +219,7 @@ async def try_bundle(
     """
     try:
         node = await start_node(
-            toolchain, bundle, bundle.plan, state=state, env=env, lock=lock, brief=True, closed=True, bindings=bindings
+            toolchain, bundle, state=state, env=env, lock=lock, brief=True, closed=True, bindings=bindings
         )
         try:
             await make_ready(node, bundle, migrate=True, opened=False)

@@ -120,7 +120,6 @@ class _Nodes(Keeper[Node, Bundle]):
         node = await start_node(
             self._toolchain,
             version,
-            version.plan,
             state=options.state / name if several else options.state,
             listener=self.listener,
             cluster=None if options.cluster is None else options.cluster.of_process(int(name)),
