@@ -20,10 +20,10 @@ import time
 from typing import Any, Final
 
 from core.assembly.embedded import databases_of, databases_of_objects
-from core.assembly.project import Loaded, load
+from core.assembly.project import Loaded, load, measure_state
 from core.dev.application import DevApplication, LogHandler
 from core.dev.background import Background
-from core.dev.explorer.app import counting, explorer
+from core.dev.explorer.app import explorer
 from core.dev.explorer.places import Places
 from core.dev.guard import Guard, is_loopback
 from core.dev.journal import Journal
@@ -105,8 +105,9 @@ class _Serving:
         background = None if loaded is None else Background(loaded, context, recorder, _write, style)
         places = None
         if self._journal is not None:
-            numbers = counting(loaded)
-            places = Places(options, guard, recorder, self._journal, loaded, failed, background, numbers)
+            places = Places(options, guard, recorder, self._journal, loaded, failed, background)
+            if loaded is not None:
+                measure_state(loaded, places.meter)
         unawaited = Unawaited(options.root, write=self._warn)
         served = failed if loaded is None else loaded.app
         assert served is not None

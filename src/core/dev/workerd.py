@@ -30,7 +30,7 @@ from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.make import check_compiled, inspect
 from core.runtime.node import Node, are_collected, collect_spans, make_ready, node_output, start_node
 from core.runtime.process import WorkerdError
-from core.runtime.project import Project, open_project
+from core.runtime.project import Project, open_project, plan_of
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
 
@@ -121,7 +121,8 @@ class _Dev:
         collected = await asyncio.to_thread(collect, Path(project.entry.folder), project=project.folder)
         await check_compiled(collected, project.folder, tools)
         seen = None
-        plan = project.local_plan
+        # On this machine a local secret wins over a variable.
+        plan = plan_of(project.configuration, project.local)
         bytecode = cached_bytecode(tools, collected.packaged)
         if plan.classes or not bytecode:
             # Which methods they have is only known once they are there.

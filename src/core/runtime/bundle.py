@@ -83,10 +83,15 @@ class Migrations:
 @attrs.frozen
 class Bundle:
     folder: Path
-    name: str
-    modules: Sequence[Module]
-    packages: Sequence[PackageSize]
     manifest: Mapping[str, Any]
+
+    @property
+    def modules(self) -> Sequence[Module]:
+        return [Module(**module) for module in self.manifest["modules"]]
+
+    @property
+    def packages(self) -> Sequence[PackageSize]:
+        return [PackageSize(**package) for package in self.manifest["packages"]]
 
     @property
     def root(self) -> Path:
@@ -119,13 +124,7 @@ class Bundle:
                 raise DeveloperError(f"{folder} was made by another version of core. Run `core build` again.")
         except (OSError, ValueError, KeyError) as error:
             raise DeveloperError(f"{folder} is not a bundle. Run `core build` first.") from error
-        return cls(
-            folder=folder,
-            name=manifest["name"],
-            modules=[Module(**module) for module in manifest["modules"]],
-            packages=[PackageSize(**package) for package in manifest["packages"]],
-            manifest=manifest,
-        )
+        return cls(folder, manifest)
 
 
 def write_bundle(

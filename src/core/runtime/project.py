@@ -34,11 +34,6 @@ class Project:
     without: tuple[str, ...] = ()
 
     @property
-    def local_plan(self) -> Plan:
-        """The plan on this machine, where a local secret wins over a variable."""
-        return plan_of(self.configuration, self.local)
-
-    @property
     def folder(self) -> Path:
         return self.configuration.directory
 

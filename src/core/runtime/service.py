@@ -92,7 +92,7 @@ class _Nodes(Keeper[Node, Bundle]):
             # Since load balancers take a while.
             self.accepting = min(5.0, options.stop_timeout * 0.75)
         titles = {str(index): f"process {index}" for index in range(options.processes)}
-        super().__init__(titles, self._copy(), options, listener, log, place="workerd", build=bundle.name)
+        super().__init__(titles, self._copy(), options, listener, log, place="workerd", build=bundle.plan.name)
 
     def alone(self, old: Bundle, new: Bundle) -> bool:
         # Never two on one state: but for an application without any, connections wait.

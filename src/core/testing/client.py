@@ -341,12 +341,6 @@ class Client(Generic[E]):
 _CRASHED = "the isolate died"
 
 
-async def crash(env: object) -> None:
-    """Let the isolate of all clients over `env` die."""
-    for client in [client for client in clients if client.env is env]:
-        await client._die()
-
-
 def _note_failure(error: Exception) -> None:
     """Keep the record of a failure for pytest. An error handler may log the error: that log has the fix too."""
     with_note(error)

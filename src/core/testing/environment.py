@@ -85,9 +85,10 @@ def env(
 
 
 async def _crash(made: object) -> None:
-    from core.testing.client import crash
+    from core.testing.client import clients
 
-    await crash(made)
+    for client in [client for client in clients if client.env is made]:
+        await client._die()
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -114,14 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.stash[_CONTRACT] = contract
     client.contract_of = contract_of
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Hold clients to nothing any more."""
-    if _CONTRACT in config.stash:
-        from core.testing import client
-
-        client.contract_of = None
+    config.add_cleanup(partial(setattr, client, "contract_of", None))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from typing import Any, Final
 import attrs
 
 from core.app import App
-from core.assembly.project import Loaded, consumers_of, measure_state
+from core.assembly.project import consumers_of
 from core.context import ScheduledEvent
 from core.dev.exchange import for_explorer
 from core.dev.explorer import durable, kv, queues, r2, requests, sql
@@ -37,7 +37,7 @@ from core.program.extensions import unchecked_in
 from core.request import Request
 from core.response import Response
 from core.router import Router
-from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, Snapshot, exposition
+from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, exposition
 from core.types import Next
 
 _PAGE: Final = Path(__file__).parent / "page"
@@ -214,17 +214,9 @@ async def _gather(options: Options) -> JsonObject:
 # -- metrics: the numbers that `core serve --metrics` gives, counted since the application was loaded
 
 
-def counting(loaded: Loaded | None) -> Callable[[], Snapshot]:
-    """Count from now on. Returns the function that gives the numbers."""
-    meter = Meter()
-    if loaded is not None:
-        measure_state(loaded, meter)
-    return meter.snapshot
-
-
 @api.get("/metrics")
 async def _metrics(req: Request[Places], res: Response) -> None:
-    numbers = req.env.numbers()
+    numbers = req.env.meter.snapshot()
     res.json(
         {
             name: [_row(FAMILIES[name].labels, labels, values) for labels, values in numbers.get(name, ())]
@@ -236,7 +228,7 @@ async def _metrics(req: Request[Places], res: Response) -> None:
 @api.get("/metrics/text")
 async def _text(req: Request[Places], res: Response) -> None:
     res.header("content-type", CONTENT_TYPE)
-    res.send(exposition([req.env.numbers()]).encode())
+    res.send(exposition([req.env.meter.snapshot()]).encode())
 
 
 def _row(names: Sequence[str], labels: Sequence[str], values: Sequence[float]) -> Mapping[str, object]:

@@ -28,7 +28,7 @@ from core.errors import CoreError
 from core.http import json as strict_json
 from core.http.json import JsonObject
 from core.request import Request
-from core.telemetry.metrics import Snapshot
+from core.telemetry.metrics import Meter
 from core.validation.structure import structure
 
 T = TypeVar("T")
@@ -45,8 +45,8 @@ class Places:
     found: Loaded | None
     failed: BaseException | None
     background: Background | None
-    numbers: Callable[[], Snapshot]
-    """The metrics, counted since the application was loaded."""
+    meter: Meter = attrs.field(factory=Meter)
+    """Counts since the application was loaded."""
     application: Callable[[Any, Any, Any], Awaitable[None]] | None = None
     """Answers a request that is sent again."""
     running: dict[str, threading.Event] = attrs.field(factory=dict[str, threading.Event])
