@@ -21,15 +21,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
-
 from core.program.entry import Entry
 from core.runtime.build_worker import ask, prepare
 from core.runtime.bundle import HOST, Bundle, PackageSize, write_bundle
 from core.runtime.collect import collect
 from core.runtime.make import Build, make_bundle
 from core.runtime.node import Node, start_node
-from core.runtime.plan import Module, Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain, toolchain
 
 BARE = b"""
@@ -311,7 +309,8 @@ def javascript(folder: Path, template: Bundle) -> Bundle:
     """The same work without any Python."""
     (folder / "modules").mkdir(parents=True)
     (folder / "modules" / "entry.mjs").write_text(JAVASCRIPT)
-    return attrs.evolve(template, folder=folder, modules=[Module("entry.mjs", "esModule", "modules/entry.mjs")])
+    modules = [{"name": "entry.mjs", "kind": "esModule", "path": "modules/entry.mjs"}]
+    return Bundle(folder, {**template.manifest, "modules": modules})
 
 
 async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) -> dict[str, object]:

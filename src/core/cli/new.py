@@ -12,18 +12,12 @@ import keyword
 import re
 import shlex
 import sys
-from collections.abc import Iterator
 from difflib import get_close_matches
-from importlib import resources
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.errors import DeveloperError, UsageError
-from core.http.json import JsonObject
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 BINDINGS: Final = ("kv", "mcp", "queue", "r2")
 """What a project may have beside its database: bindings, and an MCP server."""
@@ -110,7 +104,9 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     left_out = ", ".join(f'"{path}"' if path.endswith(".py") else f'"{path}/**"' for path in DEVELOPMENT)
     names = {"name": name, "package": package, "sources": _sources(), "left_out": left_out}
     files: dict[str, str] = {}
-    for path, text in _templates(resources.files("core.cli") / "template", ""):
+    templates = Path(__file__).parent / "template"
+    for file in sorted(templates.rglob("*.in")):
+        path, text = file.relative_to(templates).as_posix().removesuffix(".in"), file.read_text("utf-8")
         filled = re.sub(rf"\{{\{{({'|'.join(names)})\}}\}}", lambda found: names[found[1]], _choose(text, bindings))
         # Local ids: whoever deploys puts the platform's own in their place.
         filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{token_hex(4)}", filled)
@@ -130,19 +126,16 @@ def _sources() -> str:
     """The table that has uv find `core`, if it was installed from a folder (PEP 610): a checkout is in no index."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
+
+    from core.dev.reload import source_of
 
     try:
-        text = distribution("core-edge").read_text("direct_url.json")
+        source = source_of(distribution("core-edge"))
     except PackageNotFoundError:
         return ""
-    origin: JsonObject = json.loads(text) if text else {}
-    if "dir_info" not in origin:
-        return ""
     # A string of JSON is one of TOML.
-    folder = json.dumps(url2pathname(urlsplit(str(origin["url"])).path), ensure_ascii=False)
-    return f"\n[tool.uv.sources]\ncore-edge = {{ path = {folder} }}\n"
+    path = json.dumps(str(source), ensure_ascii=False)
+    return "" if source is None else f"\n[tool.uv.sources]\ncore-edge = {{ path = {path} }}\n"
 
 
 def _bindings(text: str) -> frozenset[str]:
@@ -155,14 +148,6 @@ def _bindings(text: str) -> frozenset[str]:
         hint = f"Did you mean {','.join(near)}?" if near else f"It knows {', '.join(BINDINGS)} and all"
         raise UsageError(f"--with knows no {', '.join(unknown)}. {hint}")
     return frozenset(chosen - {"d1"})
-
-
-def _templates(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _templates(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".in"):
-            yield f"{prefix}{entry.name.removesuffix('.in')}", entry.read_text("utf-8")
 
 
 def _choose(text: str, bindings: frozenset[str]) -> str:

@@ -19,7 +19,7 @@ import sysconfig
 import threading
 import time
 from collections.abc import Iterator
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -61,14 +61,17 @@ def wanted(root: Path, path: Path) -> bool:
     return path.suffix in _DATA and (parts[0] == "src" or (root / parts[0] / "__init__.py").is_file())
 
 
-def _sources() -> Iterator[Path]:
+def source_of(distribution: Distribution, *, editable: bool = False) -> Path | None:
+    """The folder that a package was installed from (PEP 610), or with `editable` still has its files in."""
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    found = origin.get("dir_info", {}).get("editable") if editable else "dir_info" in origin
+    return Path(url2pathname(urlsplit(str(origin["url"])).path)) if found else None
+
+
+def _sources() -> list[Path]:
     """The folders of the packages that are installed from their source, as those of a repository with several are."""
-    for distribution in distributions():
-        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
-        if origin.get("dir_info", {}).get("editable") and distribution.name != "core-edge":
-            folder = Path(url2pathname(urlsplit(str(origin["url"])).path))
-            if folder.is_dir():
-                yield folder
+    found = [source_of(one, editable=True) for one in distributions() if one.name != "core-edge"]
+    return [folder for folder in found if folder is not None and folder.is_dir()]
 
 
 class Packages:
