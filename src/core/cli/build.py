@@ -96,29 +96,25 @@ def start_report(bundle: Bundle) -> str:
     )
 
 
-def _table_of(packages: Iterable[PackageSize], *further: tuple[str, ...]) -> str:
+def _table_of(packages: Iterable[PackageSize]) -> str:
     """The sizes of packages: as stored, and compressed."""
     rows: list[tuple[str, ...]] = [("package", "version", "files", "size", "compressed")]
-    rows += [
-        (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
-        for package in packages
-    ]
-    return "\n".join(table([*rows, *further], indent="", numbers=(2, 3, 4)))
+    rows += [(one.name, one.version, str(one.files), *map(_kilobytes, (one.size, one.compressed))) for one in packages]
+    return "\n".join(table(rows, indent="", numbers=(2, 3, 4)))
 
 
 def size_report(bundle: Bundle) -> str:
     """Return the sizes of a bundle's parts: as stored, and compressed."""
-    from core.runtime.bundle import LIBRARY, PYODIDE, compressed_size
+    from core.runtime.bundle import LIBRARY, PYODIDE, PackageSize, compressed_size
 
-    def row(name: str, version: str, *files: str) -> tuple[str, ...]:
+    def part(name: str, version: str, *files: str) -> PackageSize:
         contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
-        sizes = sum(map(len, contents)), sum(map(compressed_size, contents))
-        return name, version, str(len(files)), *map(_kilobytes, sizes)
+        return PackageSize(name, version, len(files), sum(map(len, contents)), sum(map(compressed_size, contents)))
 
-    rows = [row("CPython (pyodide)", bundle.manifest["pyodide"], *(file for file, _ in PYODIDE), LIBRARY)]
+    parts = [part("CPython (pyodide)", bundle.manifest["pyodide"], *(file for file, _ in PYODIDE), LIBRARY)]
     if bundle.manifest["snapshot"]:
-        rows.append(row("memory snapshot", "", "snapshot.bin"))
-    return _table_of(bundle.packages, *rows)
+        parts.append(part("memory snapshot", "", "snapshot.bin"))
+    return _table_of([*bundle.packages, *parts])
 
 
 # The hosted platform's limit for the modules of a worker, in bytes and on every plan: it brings CPython itself. Until
