@@ -6,19 +6,17 @@ refused. A kind that only one of them knew would be refused without a word.
 
 from __future__ import annotations
 
-import re
+from _thread import get_ident
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import cache, partial, singledispatch
+from itertools import repeat
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Final,
     Literal,
-    NotRequired,
-    Required,
-    TypedDict,
     Union,
     Unpack,
     cast,
@@ -30,16 +28,13 @@ from typing_extensions import is_typeddict
 
 from core.errors import DeveloperError
 from core.validation import kinds, scalars
-from core.validation.mistakes import Mismatch, counting, read_field, read_list, read_mapping, read_object
+from core.validation.mistakes import Mismatch, read_all, read_object
 from core.validation.unions import optional, union
 from core.validation.unset import Unset
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
-
-_DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
-"""Mappings that are read as a dict first."""
 
 _KEY: Final = "core: the key of a mapping"
 
@@ -62,19 +57,16 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     import uuid
     from typing import get_type_hints
 
+    from attrs import NOTHING
     from cattrs import Converter
     from cattrs.cols import (
         is_any_set,  # pyright: ignore[reportUnknownVariableType]  # its type names a TypeVar of cattrs
         is_frozenset,
         is_mapping,
         is_sequence,
-        mapping_structure_factory,  # pyright: ignore[reportUnknownVariableType]  # as above
     )
     from cattrs.errors import StructureHandlerNotFoundError
-    from cattrs.gen import make_dict_structure_fn, override
-    from cattrs.gen.typeddicts import (
-        make_dict_structure_fn as make_typeddict_structure_fn,  # pyright: ignore[reportUnknownVariableType]  # as above
-    )
+    from cattrs.gen import override
 
     strings, rows = source == "strings", source == "rows"
     converter = Converter(detailed_validation=detailed)
@@ -83,6 +75,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     dispatch: Any = converter._structure_func  # it has no public name
     dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
     dispatch.clear_cache()
+    read = converter.structure
     read_int: Callable[[Any, Any], Any] = partial(scalars.exactly, int, "must be an integer")
     read_bool: Callable[[Any, Any], Any] = partial(scalars.exactly, bool, "must be true or false")
     if strings:
@@ -120,20 +113,18 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
     def guarded(inner: Callable[[Any, object], object], kind: type, wording: str) -> Callable[[object, object], object]:
-        read = counting(inner) if detailed else inner
-
         def hook(value: object, type_: object) -> object:
             if not isinstance(value, kind):
                 raise Mismatch(wording)
-            return read(value, type_)
+            return inner(value, type_)
 
         return partial(_of_json_text, hook, detailed, wording) if rows else hook
 
     converter.register_structure_hook_factory(kinds.is_mixed_union, partial(union, converter, guarded))
 
     def read_as(type_: object) -> Callable[[object, object], object]:
-        read = converter.get_structure_hook(type_)
-        return lambda value, _: read(value, type_)
+        hook = converter.get_structure_hook(type_)
+        return lambda value, _: hook(value, type_)
 
     def given(type_: object) -> Callable[[object, object], object]:
         # What was left out is never a value, and no text stands for it.
@@ -143,19 +134,17 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
         element = next(iter(get_args(type_)), Any)
+
+        def told(value: list[object], _: object) -> object:
+            return [*read_all(read, enumerate(value), repeat(element)).values()]
+
         if detailed:
-            return guarded(partial(read_list, converter, element), list, "must be an array")
-        names: dict[str, Any] = {"element": element}
-        try:
-            names["read"] = converter.get_structure_hook(element)
-        except RecursionError:  # its class is being written
-            names["read"] = converter.structure
-        check = condition_of(element, source)
-        item = f"v if {check} else read(v, element)" if check else "v" if element is Any else "read(v, element)"
-        hook: Callable[[Any, Any], Any]
-        hook = eval(f"lambda o, t: [{item} for v in o] if o.__class__ is list else other(o, t)", names)
+            return guarded(told, list, "must be an array")
+        names: dict[str, Any] = {}
+        item = expression(converter, source, names, "v", element)
+        hook: Any = eval(f"lambda o, t: [{item} for v in o] if o.__class__ is list else other(o, t)", names)
         names["other"] = guarded(lambda value, t: hook([*value], t), list, "must be an array")
-        return hook
+        return cast("Callable[[Any, Any], Any]", hook)
 
     def gathered(build: Callable[[Any], object]) -> Callable[[object], Callable[[object, object], object]]:
         def factory(type_: object) -> Callable[[object, object], object]:
@@ -169,13 +158,15 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
             from core.errors.mistakes import UNPACKED
 
             raise DeveloperError(UNPACKED)
-        size = len(get_args(type_))
-        inner = converter.gen_structure_hetero_tuple(type_)
+        parts = get_args(type_)
+        names: dict[str, Any] = {}
+        items = [expression(converter, source, names, f"o[{n}]", part) for n, part in enumerate(parts)]
+        quick: Any = eval(f"lambda o: ({''.join(f'{item}, ' for item in items)})", names)
 
-        def of_size(value: Any, t: Any) -> Any:
-            if len(value) != size:
-                raise Mismatch(f"must have {size} item{'' if size == 1 else 's'}")
-            return inner(value, t)
+        def of_size(value: list[object], _: object) -> object:
+            if len(value) != len(parts):
+                raise Mismatch(f"must have {len(parts)} item{'' if len(parts) == 1 else 's'}")
+            return (*read_all(read, enumerate(value), parts).values(),) if detailed else quick(value)
 
         return guarded(of_size, list, "must be an array")
 
@@ -187,72 +178,112 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         return lambda value, _: type_(*inner(value, form))
 
     def mapping(type_: object) -> Callable[[object, object], object]:
-        # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
-        made: Any = get_origin(type_) or type_
-        arguments = get_args(type_)
-        form: Any = type_
-        build: Any = None
-        if made is Counter:
-            form, build = cast("Any", dict)[arguments[0] if arguments else Any, int], Counter
-        elif made is defaultdict:
-            form = cast("Any", dict)[arguments] if arguments else dict
-            empty = get_origin(arguments[1]) or arguments[1] if arguments else None
-            build = partial(cast("Any", defaultdict), empty if callable(empty) else None)
-        if get_args(form):
-            key, item = get_args(form)
-            form = cast("Any", dict)[Annotated[key, _KEY], item]
-        inner: Any = mapping_structure_factory(form, converter, dict if made in _DICTS else made)
-        hook = guarded(partial(read_mapping, inner) if detailed else inner, dict, "must be an object")
-        return hook if build is None else lambda value, _: build(hook(value, form))
+        build: Any = get_origin(type_) or type_
+        key, item = (*get_args(type_), Any, Any)[:2]
+        if build is Counter:
+            item, build = int, cast("Any", Counter)
+        elif build is defaultdict:
+            empty: Any = get_origin(item) or item
+            build = partial(cast("Any", defaultdict), empty if callable(empty) and item is not Any else None)
+        elif build in (Mapping, MutableMapping):
+            build = dict
+        named = key if key in (str, Any) else cast("Any", Annotated)[key, _KEY]
+
+        def entry(pair: Any, _: object) -> tuple[object, object]:
+            inner = read(pair[1], item)
+            return read(pair[0], named), inner
+
+        def told(value: dict[Any, object], _: object) -> dict[Any, object]:
+            pairs = ((key, (key, part)) for key, part in value.items())
+            return dict(read_all(entry, pairs, repeat(None)).values())
+
+        names: dict[str, Any] = {}
+        entries: Any = told
+        if not detailed:
+            name, part = (expression(converter, source, names, at, each) for at, each in (("k", named), ("v", item)))
+            entries = eval(f"lambda o, t: {{{name}: {part} for k, v in o.items()}}", names)
+        return guarded(
+            entries if build is dict else lambda value, t: build(entries(value, t)), dict, "must be an object"
+        )
 
     def annotated(type_: Any) -> Callable[[Any, Any], Any]:
         inner = get_args(type_)[0]
-        read = converter.get_structure_hook(inner)
-        if type_.__metadata__[-1] is not _KEY or inner is str:
-            return lambda value, _: read(value, inner)
+        hook = converter.get_structure_hook(inner)
+        if type_.__metadata__[-1] is not _KEY:
+            return lambda value, _: hook(value, inner)
         # JSON has texts for keys alone, whatever they stand for; a value that never was JSON has keys of its own.
         text = converter_of("strings", detailed=detailed).get_structure_hook(inner)
-        return lambda value, _: (text if value.__class__ is str else read)(value, inner)
+        return lambda value, _: (text if value.__class__ is str else hook)(value, inner)
+
+    def written(names: dict[str, Any], lines: list[str], result: str) -> Callable[[Any, Any], Any]:
+        """The function that reads an object, as `lines` and a `result` say."""
+        check = "if o.__class__ is not dict: return other(o, t)"
+        exec(
+            "\n  ".join(["def hook(o, t):", check, *(["more = {}"] if lines else []), *lines, f"return {result}"]),
+            names,
+        )
+        names["other"] = guarded(lambda value, t: names["hook"]({**value}, t), dict, "must be an object")
+        return cast("Callable[[Any, Any], Any]", names["hook"])
 
     def of_class(type_: Any) -> Callable[[Any, Any], Any]:
-        fields = kinds.attrs_fields(type_)
-        _refuse_shared_defaults(get_origin(type_) or type_)
-        renamed = {} if rows else {field.name: field.alias for field in fields if field.alias != field.name}
-        read: dict[str, Any] = (
-            {field.name: partial(read_field, converter, field) for field in fields} if detailed else {}
-        )
-        given: dict[str, Any] = {
-            name: override(rename=renamed.get(name), struct_hook=read.get(name)) for name in {**renamed, **read}
-        }
-        inner = cast("Any", make_dict_structure_fn)(type_, converter, _cattrs_use_alias=False, **given)
-        hook: Any = guarded(partial(read_object, inner, renamed) if detailed else inner, dict, "must be an object")
-        if not detailed:
-            hook = _class_hook(inner, source, hook)
+        cls = get_origin(type_) or type_
+        _refuse_shared_defaults(cls)
+        fields = kinds.attrs_fields(cls)
+        hints = kinds.filled(type_, {field.name: Any if field.type is None else field.type for field in fields})
+        known = [(field, field.name if rows else field.alias, hints[field.name]) for field in fields]
+        hook: Any
+        if detailed:
+            hook = guarded(lambda value, _: read_object(read, known, value, cls), dict, "must be an object")
+        else:
+            names: dict[str, Any] = {"make": cls}
+            lines: list[str] = []
+            arguments: list[str] = []
+            for field, key, hint in known:
+                if field.init:
+                    part = expression(converter, source, names, f"o[{key!r}]", hint, field.converter)
+                    if field.default is not NOTHING:
+                        lines.append(f"if {key!r} in o: more[{field.alias!r}] = {part}")
+                    else:
+                        arguments.append(f"{field.alias}={part}" if field.kw_only else part)
+            hook = written(names, lines, f"make({', '.join([*arguments, *(['**more'] if lines else [])])})")
         # Where cattrs looks for the names by which it distinguishes the classes of a union.
-        hook.overrides = given
+        hook.overrides = {field.name: override(rename=key) for field, key, _ in known}
         return cast("Callable[[Any, Any], Any]", hook)
 
     def typed_dict(type_: Any) -> Callable[[Any, Any], Any]:
-        form = _form_of(type_)
-        names = form.__annotations__.keys()
-        inner = cast("Any", make_typeddict_structure_fn)(form, converter)
+        from core.validation.schema import fields_of
 
-        def known(value: Any, t: Any) -> Any:  # cattrs copies every name
-            return inner(value if value.keys() <= names else {key: value[key] for key in value if key in names}, t)
+        keys = {name: (hint, required) for name, (hint, _, required) in (fields_of(type_) or {}).items()}
 
-        return guarded(known, dict, "must be an object")
+        def told(value: Any, _: object) -> object:
+            asked = [name for name, (_, required) in keys.items() if required or name in value]
+            return read_all(read, ((name, value.get(name, ...)) for name in asked), (keys[name][0] for name in asked))
+
+        if detailed:
+            return guarded(told, dict, "must be an object")
+        names: dict[str, Any] = {}
+        lines: list[str] = []
+        for name, (hint, required) in keys.items():
+            part = expression(converter, source, names, f"o[{name!r}]", hint)
+            lines.append(f"{'' if required else f'if {name!r} in o: '}more[{name!r}] = {part}")
+        return written(names, lines, "more")
 
     being_made: set[Any] = set()
 
-    def alias(type_: object) -> Callable[[object, object], object]:
-        meant = kinds.named(type_)
-        if type_ in being_made:  # it has itself in it
-            return lambda value, _: converter.get_structure_hook(meant)(value, meant)
-        being_made.add(type_)
-        try:
-            return read_as(meant)
-        finally:
-            being_made.discard(type_)
+    def once(factory: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any], Callable[[Any, Any], Any]]:
+        """Raises RecursionError for a type that has itself in it: `expression` asks for its hook later then."""
+
+        def make(type_: Any) -> Callable[[Any, Any], Any]:
+            key = get_ident(), type_
+            if key in being_made:
+                raise RecursionError
+            being_made.add(key)
+            try:
+                return factory(type_)
+            finally:
+                being_made.discard(key)
+
+        return make
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not kinds.is_tuple(t), sequences),
@@ -262,26 +293,16 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         (is_any_set, gathered(set)),
         (is_frozenset, gathered(frozenset)),
         (is_mapping, mapping),
-        (kinds.is_class, of_class),
-        (lambda t: is_typeddict(get_origin(t) or t), typed_dict),
+        (kinds.is_class, once(of_class)),
+        (lambda t: is_typeddict(get_origin(t) or t), once(typed_dict)),
         (lambda t: t is Unset or (Unset in get_args(t) and kinds.is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
         (lambda t: kinds.is_exactly(Annotated, get_origin(t)), annotated),
-        (lambda t: kinds.named(t) is not None, alias),
+        (lambda t: kinds.named(t) is not None, once(lambda t: read_as(kinds.named(t)))),
     ]
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     return converter
-
-
-@cache
-def _form_of(type_: Any) -> Any:
-    """A TypedDict of the keys that another one has, whose class knows of each whether it is required."""
-    from core.validation.schema import fields_of
-
-    keys = fields_of(type_) or {}
-    marked = {name: Required[hint] if required else NotRequired[hint] for name, (hint, _, required) in keys.items()}
-    return TypedDict((get_origin(type_) or type_).__name__, marked)  # type: ignore[operator]  # made while it runs
 
 
 def _refuse_shared_defaults(cls: Any) -> None:
@@ -310,38 +331,41 @@ def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str
     return converter_of("text", detailed=detailed).get_structure_hook(type_)(parsed, type_)
 
 
-def condition_of(type_: Any, source: Source) -> str | None:
-    """The condition, in Python, under which the value `v` is a `type_` as it is. None where it has to be made."""
+def _condition(type_: Any, source: Source, name: str) -> str | None:
+    """The condition, in Python, under which the value `name` is a `type_` as it is. None where it has to be made."""
     if kinds.is_optional(type_):
-        check = condition_of(next(member for member in get_args(type_) if member is not type(None)), source)
-        return check and f"(v is None or {check})"
+        check = _condition(next(each for each in get_args(type_) if each is not type(None)), source, name)
+        return check and f"({name} is None or {check})"
     if type_ not in (str, int, float, bool) or source == "strings" or (source == "rows" and type_ is bool):
         return None
-    exact = f" and {scalars.EXACT[0]} <= v <= {scalars.EXACT[-1]}" if type_ is int and source == "client" else ""
-    return f"v.__class__ is {type_.__name__}{exact}"
+    exact = f" and {scalars.EXACT[0]} <= {name} <= {scalars.EXACT[-1]}" if type_ is int and source == "client" else ""
+    return f"{name}.__class__ is {type_.__name__}{exact}"
 
 
-def _class_hook(written: Any, source: Source, other: Any) -> Any:
-    """The hook of a class that cattrs has written, with conditions in place of calls. `other` reads what is no dict.
+def expression(
+    converter: Converter, source: Source, names: dict[str, Any], place: str, type_: Any, convert: object = None
+) -> str:
+    """The expression that makes a `type_` of the value at `place`. What it calls is put into `names`.
 
-    Lines that look otherwise in some later cattrs stay as they are.
+    `convert` is what makes another value of it afterwards, which may take what nothing else reads.
     """
-    import linecache
+    from cattrs.errors import StructureHandlerNotFoundError
 
-    names: dict[str, Any] = written.__globals__
-
-    def condition(found: re.Match[str]) -> str:
-        call, name, value = found.group(0, 1, 2)
-        check = condition_of(names[f"__c_type_{name}"], source)
-        if check is None:
-            return call
-        return f"v if {check.replace('v', f'(v := {value})', 1)} else {call.replace(value, 'v', 1)}"
-
-    lines: list[str] = cast("Any", linecache.cache)[written.__code__.co_filename][2]
-    lines[1:] = [
-        "  if o.__class__ is not dict: return __core_other(o, _)",
-        *[re.sub(r"__c_structure_(\w+)\((o\[.+?\]), __c_type_\1\)", condition, line) for line in lines[1:]],
-    ]
-    names["__core_other"] = other
-    exec(compile("\n".join(lines), written.__code__.co_filename, "exec"), names)
-    return names[written.__name__]
+    if type_ is Any:
+        return place
+    number = len(names)
+    try:
+        hook = converter.get_structure_hook(type_, cache_result=False)
+    except RecursionError:  # its class is being written
+        hook = converter.structure
+    except StructureHandlerNotFoundError:
+        if convert is None:
+            raise
+        return place
+    names |= {f"read{number}": hook, f"type{number}": type_}
+    name = place if place.isidentifier() else "v"
+    check = _condition(type_, source, name)
+    if check is None:
+        return f"read{number}({place}, type{number})"
+    check = check if name == place else check.replace(name, f"({name} := {place})", 1)
+    return f"{name} if {check} else read{number}({name}, type{number})"

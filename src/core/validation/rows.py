@@ -7,17 +7,17 @@ they are one value `author` where the class of the row has such a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any, TypeVar, Union, cast, get_origin
 
 from attrs import NOTHING
 from typing_extensions import TypeForm, get_type_hints, is_typeddict
 
-from core.errors import Issue
-from core.validation.converters import condition_of, converter_of
+from core.validation.converters import converter_of, expression
 from core.validation.kinds import attrs_fields, filled, is_class, members
-from core.validation.mistakes import MOST_ISSUES, StructureError, bounded, within
+from core.validation.mistakes import StructureError, bounded, read_parts, within
 from core.validation.structure import hook_of
 
 T = TypeVar("T")
@@ -43,20 +43,8 @@ def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[object]], type_:
     try:
         return [read(row) for row in rows]
     except StructureError:  # of the first wrong row: now all are asked
-        raise StructureError(bounded([*_mistakes(read, rows)])) from None
-
-
-def _mistakes(read: RowReader, rows: Iterable[Sequence[object]]) -> Iterator[Issue]:
-    """The mistakes of rows, up to the row with which there are as many as a StructureError has."""
-    count = 0
-    for index, row in enumerate(rows):
-        if count >= MOST_ISSUES:
-            return
-        try:
-            read(row)
-        except StructureError as error:
-            count += len(error.issues)
-            yield from within(f"results[{index}]", error.issues)
+        _, wrong = read_parts(lambda row, _: read(row), enumerate(rows), repeat(None))
+        raise StructureError(bounded(within("results", [*chain(*wrong.values())]))) from None
 
 
 def row_reader(type_: object, columns: tuple[str, ...]) -> RowReader:
@@ -108,10 +96,7 @@ def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
         if place is None or field.type is None or isinstance(field.type, TypeVar):
             return None
         in_order = in_order and not field.kw_only
-        names |= {f"read{place}": converter.get_structure_hook(field.type), f"type{place}": field.type}
-        value = f"read{place}(r[{place}], type{place})"
-        if condition := condition_of(field.type, "rows"):
-            value = f"v if {condition.replace('v', f'(v := r[{place}])', 1)} else {value}"
+        value = expression(converter, "rows", names, f"r[{place}]", field.type)
         arguments.append(value if in_order else f"{field.alias}={value}")
     return cast("RowReader", eval(f"lambda r: make({', '.join(arguments)})", names))
 

@@ -1,6 +1,6 @@
 """From plain JSON values to the type that was asked for, strictly, with every mistake and its path.
 
-cattrs does the work; decided here is only which values are mistakes. JSON has types, so
+cattrs finds the reader of each type; decided here is which values are mistakes. JSON has types, so
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
 From `strings`, of a query or a form, every scalar comes as a string and is read from it. A row of a
@@ -29,7 +29,7 @@ from typing_extensions import TypeForm
 from core.errors import Issue, ValidationError
 from core.validation.converters import Source, converter_of
 from core.validation.kinds import members, name_of
-from core.validation.mistakes import Report, StructureError, bounded, current, issues_of, within
+from core.validation.mistakes import StructureError, bounded, issues_of, within
 from core.values import is_object
 
 T = TypeVar("T")
@@ -159,12 +159,9 @@ def _make_hook(type_: object, source: Source) -> Callable[[object], object]:
         except Exception:
             pass
         # Only a value that is wrong is read twice: this pass collects the mistakes with their paths.
-        before = current.set(Report())
         try:
             return telling(value, type_)
         except Exception as error:
-            raise StructureError(bounded(issues_of(error, ""))) from None
-        finally:
-            current.reset(before)
+            raise StructureError(bounded(issues_of(error))) from None
 
     return hook

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Union, cast, get_args
 
 from core.errors import DeveloperError
 from core.validation.kinds import attrs_fields, is_class, is_literal, name_of
-from core.validation.mistakes import Mismatch, current, in_json, leaves
+from core.validation.mistakes import Mismatch, StructureError, in_json
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -40,21 +40,16 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: object) -> C
     by = f": {_discriminator(classes)}" if len(classes) > 1 else ""
 
     def hook(value: object, _: object) -> object:
-        failures: list[Exception] = []
-        report = current.get(None)
-        before = 0 if report is None else report.count
+        telling: list[StructureError] = []
         for member, read in hooks:
             try:
                 return read(value, member)
-            except Exception as error:
-                failures.append(error)
-                if report is not None:
-                    report.count = before  # mistakes of one member are none where another fits
+            except StructureError as error:
+                telling.append(error)
+            except Exception:  # a value of another kind
+                continue
         # Where one member alone is made from an object or array, its own mistakes say more than the union's.
-        telling: list[Exception] = [error for error in failures if isinstance(error, ExceptionGroup)]
         if len(telling) == 1:
-            if report is not None:
-                report.add(leaves(telling[0]))
             raise telling[0]
         raise Mismatch(f"{wording}{by if isinstance(value, dict) else ''}")
 
