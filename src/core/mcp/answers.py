@@ -21,12 +21,11 @@ from core.mcp.messages import Call, InputRequired, ProtocolError
 from core.mcp.registered import Prompt, Resource, Tool, ToolError, words_of
 from core.request import AnyRequest
 from core.response import Response
-from core.values import field, frozen, is_array
+from core.values import is_array
 
 if TYPE_CHECKING:
     from core.app import App
     from core.bindings.durable_object import DurableObjectNamespace
-    from core.mcp.rights import Server
     from core.mcp.subscriptions import Subscriptions
     from core.middleware.authentication import SecretGiver
 
@@ -42,17 +41,15 @@ _SECONDS = 1.0
 """The time in which a tool is answered with JSON alone."""
 
 
-@frozen(kw_only=True)
-class Answers:
-    """The answers of one server, out of the tools, prompts and resources that it registers here.
-
-    `private` says that there is an authenticator, so that two callers may see different lists; the other options are
-    those of `MCP`.
-    """
+class Server:
+    """A server as its clients meet it: `core.mcp.MCP` has the words of its attributes, and fills them in."""
 
     app: App[Any]
-    server: Server
-    private: bool
+    name: str
+    path: str
+    behind: Any
+    authorization_servers: tuple[str, ...]
+    scopes: tuple[str, ...]
     info: dict[str, str]
     instructions: JsonObject
     secret: SecretGiver[Any] | None
@@ -60,23 +57,23 @@ class Answers:
     origins: tuple[str, ...]
     ttl: float
     subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None
-    tools: dict[str, Tool] = field(factory=dict[str, Tool])
-    prompts: dict[str, Prompt] = field(factory=dict[str, Prompt])
-    resources: dict[str, Resource] = field(factory=dict[str, Resource])
+    tools: dict[str, Tool]
+    prompts: dict[str, Prompt]
+    resources: dict[str, Resource]
 
     def listeners(self, env: object) -> Subscriptions:
         """The Durable Object that knows who listens. Raises DeveloperError without one."""
         if self.subscriptions is None:
             raise DeveloperError(
-                f'MCP("{self.server.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
+                f'MCP("{self.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
             )
-        return self.subscriptions(env).get_by_name(self.server.path)
+        return self.subscriptions(env).get_by_name(self.path)
 
     async def keys(self, req: AnyRequest) -> list[bytes]:
         """The keys that what a client brings back is signed with. Raises DeveloperError without a secret."""
         if self.secret is None:
             raise DeveloperError(
-                f'MCP("{self.server.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
+                f'MCP("{self.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
             )
         from core.middleware.authentication import secrets_of
         from core.middleware.options import awaited
@@ -93,7 +90,7 @@ class Answers:
             if called and error.status == 403 and "scope" in error.metadata:
                 from core.mcp.rights import challenge
 
-                raise challenge(self.server, req, error) from None
+                raise challenge(self, req, error) from None
             return False
         return True
 
@@ -179,7 +176,7 @@ class Answers:
                 on_failure = self.app.dispatcher.failures.on_failure
                 if on_failure is not None:
                     on_failure(error)
-                log.exception("%s of MCP(%r) failed", call.method, self.server.name)
+                log.exception("%s of MCP(%r) failed", call.method, self.name)
             # Of earlier revisions, clients take every other status than 200 for a broken transport.
             return (problem.status if call.stateless else 200), problem.body(call.id)
         if call.stateless:
@@ -248,7 +245,7 @@ class Answers:
         if call.params.get("cursor") is not None:
             raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
         # Two callers may see different lists.
-        is_private = self.private or any(tool.is_guarded for tool in self.tools.values())
+        is_private = self.behind is not None or any(tool.is_guarded for tool in self.tools.values())
         return self._cacheable(call, {name: items}, private=is_private)
 
     async def _call_tool(self, req: AnyRequest, call: Call) -> JsonObject:

@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
+from itertools import chain
 from typing import Any, ClassVar, Final, TypedDict, cast
 
 from core.errors import Issue, RegistrationError
@@ -18,7 +19,7 @@ from core.handlers import name_of, require_async
 from core.http.json import JsonObject
 from core.mcp.content import is_content, present
 from core.request import AnyRequest
-from core.validation.mistakes import StructureError, within
+from core.validation.mistakes import read_parts
 from core.validation.schema import Schema, SchemaError, schema_of
 
 Function = Callable[..., Awaitable[Any]]
@@ -163,20 +164,16 @@ class Registered:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
         from core.validation.structure import hook_of
 
-        issues: list[Issue] = [
+        unknown: list[Issue] = [
             {"path": name, "message": "is not a parameter"} for name in given if name not in self.parameters
         ]
-        found: JsonObject = {}
-        for name, parameter in self.parameters.items():
-            if name not in given:
-                if parameter.default is ...:
-                    issues.append({"path": name, "message": "is required"})
-                continue
-            try:
-                found[name] = hook_of(parameter.type, "strings" if self.texts else "client")(given[name])
-            except StructureError as error:
-                issues += within(name, error.issues)
-        if issues:
+        asked = [each for each in self.parameters.values() if each.name in given or each.default is ...]
+        found, wrong = read_parts(
+            lambda value, hook: hook(value),
+            ((each.name, given.get(each.name, ...)) for each in asked),
+            [hook_of(each.type, "strings" if self.texts else "client") for each in asked],
+        )
+        if issues := [*unknown, *chain(*wrong.values())]:
             raise ToolError(words_of(None, issues[:100]))
         return found
 

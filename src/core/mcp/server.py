@@ -16,7 +16,7 @@ from core.errors import DeveloperError, RegistrationError
 from core.handlers import name_of, public, require_async
 from core.http.json import JsonObject
 from core.mcp import messages
-from core.mcp.answers import STATE, Answers
+from core.mcp.answers import STATE, Server
 from core.mcp.content import present
 from core.mcp.messages import Call, Input, InputRequired, Level
 from core.mcp.registered import Completion, Function, Hints, Prompt, Registered, Resource, Tool
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
             ...
 
 
-class MCP(Generic[E, U]):
+class MCP(Server, Generic[E, U]):
     """An MCP server at `path` of an application (Model Context Protocol, revision 2026-07-28).
 
         mcp = MCP(app, "notes", secret=lambda req: req.env.MCP_SECRET)
@@ -97,23 +97,18 @@ class MCP(Generic[E, U]):
         self.path = path
         self.behind = behind
         """The authenticator of every message, or None."""
-        self._answers = Answers(
-            app=app,
-            server=self,
-            private=behind is not None,
-            info={"name": name, "version": version},
-            instructions=present(instructions=instructions),
-            secret=secret,
-            hosts=tuple(hosts),
-            origins=tuple(origins),
-            ttl=ttl,
-            subscriptions=subscriptions,
-        )
-        self.tools: dict[str, Tool] = self._answers.tools
+        self.info = {"name": name, "version": version}
+        self.instructions = present(instructions=instructions)
+        self.secret = secret
+        self.hosts = tuple(hosts)
+        self.origins = tuple(origins)
+        self.ttl = ttl
+        self.subscriptions = subscriptions
+        self.tools: dict[str, Tool] = {}
         """The tools, by name."""
-        self.prompts: dict[str, Prompt] = self._answers.prompts
+        self.prompts: dict[str, Prompt] = {}
         """The prompts, by name."""
-        self.resources: dict[str, Resource] = self._answers.resources
+        self.resources: dict[str, Resource] = {}
         """The resources and templates, by URI."""
         self.authorization_servers: tuple[str, ...] = tuple(authorization_servers)
         """Where clients get a token."""
@@ -128,7 +123,7 @@ class MCP(Generic[E, U]):
                 app.get(place, public(), describe(metadata_of(self), hidden=True))
 
         async def mcp(req: AnyRequest, res: Response) -> None:
-            await self._answers.serve(req, res)
+            await self.serve(req, res)
 
         async def post_only(req: AnyRequest, res: Response) -> None:
             res.status(405).header("Allow", "POST").json({"error": "Method Not Allowed"})
@@ -313,7 +308,7 @@ class MCP(Generic[E, U]):
 
         call = self._call(req, "ask")
         if call.asked is None:
-            keys = await self._answers.keys(req)
+            keys = await self.keys(req)
             call.asked = asking.read_answers(call, keys, req.clock.time(), asking.binding_of(call, req))
         missing = {key: each for key, each in questions.items() if key not in call.asked}
         if missing:
@@ -351,7 +346,7 @@ class MCP(Generic[E, U]):
 
         They read anew what they need. Raises DeveloperError without `subscriptions`.
         """
-        await self._answers.listeners(env).changed([*uris], tools)
+        await self.listeners(env).changed([*uris], tools)
 
     def _call(self, req: AnyRequest, what: str) -> Call:
         call = req.state.get(STATE)
