@@ -20,7 +20,7 @@ from core.mcp.messages import INTERNAL_ERROR, ProtocolError, text_of
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
-from core.validation.schema import fields_of
+from core.validation.kinds import fields_of
 from core.values import is_array, is_object
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Exposed(Tool):
                 )
             whole = self.schema_of(type_, place)
             classes = {"$defs": whole["$defs"]} if "$defs" in whole else {}
-            for key, (hint, _, is_required) in own.items():
+            for key, hint, is_required in ((each.key, each.type, each.is_required) for each in own if each.is_read):
                 if key in found and (place != "params" or self._places[key] != "params"):
                     raise RegistrationError(
                         f"{self.where}: {place} has {key}, and {self._places[key]} has it too. One name is one argument: "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, partial, singledispatch
 from itertools import repeat
 from typing import (
@@ -57,7 +57,6 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     import uuid
     from typing import get_type_hints
 
-    from attrs import NOTHING
     from cattrs import Converter
     from cattrs.cols import (
         is_any_set,  # pyright: ignore[reportUnknownVariableType]  # its type names a TypeVar of cattrs
@@ -226,47 +225,34 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         return cast("Callable[[Any, Any], Any]", names["hook"])
 
     def of_class(type_: Any) -> Callable[[Any, Any], Any]:
+        """The hook of a class, or of a TypedDict, which is made as a dict."""
         cls = get_origin(type_) or type_
-        _refuse_shared_defaults(cls)
-        fields = kinds.attrs_fields(cls)
-        hints = kinds.filled(type_, {field.name: Any if field.type is None else field.type for field in fields})
-        known = [(field, field.name if rows else field.alias, hints[field.name]) for field in fields]
+        make: Any = cls if kinds.is_class(cls) else dict
+        fields = kinds.fields_of(type_) or ()
+        _refuse_shared_defaults(cls, fields)
+        known = [(field.name if rows else field.key, field) for field in fields]
         hook: Any
         if detailed:
-            hook = guarded(lambda value, _: read_object(read, known, value, cls), dict, "must be an object")
+            hook = guarded(lambda value, _: read_object(read, known, value, make), dict, "must be an object")
         else:
-            names: dict[str, Any] = {"make": cls}
+            names: dict[str, Any] = {"make": make}
             lines: list[str] = []
             arguments: list[str] = []
-            for field, key, hint in known:
-                if field.init:
-                    part = expression(converter, source, names, f"o[{key!r}]", hint, field.converter)
-                    if field.default is not NOTHING:
-                        lines.append(f"if {key!r} in o: more[{field.alias!r}] = {part}")
-                    else:
-                        arguments.append(f"{field.alias}={part}" if field.kw_only else part)
-            hook = written(names, lines, f"make({', '.join([*arguments, *(['**more'] if lines else [])])})")
+            for key, field in known:
+                if not field.is_read:
+                    continue
+                convert = getattr(field.made_as, "converter", None)
+                part = expression(converter, source, names, f"o[{key!r}]", field.type, convert)
+                if field.is_required and make is cls:
+                    arguments.append(f"{field.key}={part}" if field.made_as.kw_only else part)
+                else:
+                    check = "" if field.is_required else f"if {key!r} in o: "
+                    lines.append(f"{check}more[{field.key!r}] = {part}")
+            called = f"make({', '.join([*arguments, *(['**more'] if lines else [])])})"
+            hook = written(names, lines, called if make is cls else "more")
         # Where cattrs looks for the names by which it distinguishes the classes of a union.
-        hook.overrides = {field.name: override(rename=key) for field, key, _ in known}
+        hook.overrides = {field.name: override(rename=key) for key, field in known}
         return cast("Callable[[Any, Any], Any]", hook)
-
-    def typed_dict(type_: Any) -> Callable[[Any, Any], Any]:
-        from core.validation.schema import fields_of
-
-        keys = {name: (hint, required) for name, (hint, _, required) in (fields_of(type_) or {}).items()}
-
-        def told(value: Any, _: object) -> object:
-            asked = [name for name, (_, required) in keys.items() if required or name in value]
-            return read_all(read, ((name, value.get(name, ...)) for name in asked), (keys[name][0] for name in asked))
-
-        if detailed:
-            return guarded(told, dict, "must be an object")
-        names: dict[str, Any] = {}
-        lines: list[str] = []
-        for name, (hint, required) in keys.items():
-            part = expression(converter, source, names, f"o[{name!r}]", hint)
-            lines.append(f"{'' if required else f'if {name!r} in o: '}more[{name!r}] = {part}")
-        return written(names, lines, "more")
 
     being_made: set[Any] = set()
 
@@ -293,8 +279,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         (is_any_set, gathered(set)),
         (is_frozenset, gathered(frozenset)),
         (is_mapping, mapping),
-        (kinds.is_class, once(of_class)),
-        (lambda t: is_typeddict(get_origin(t) or t), once(typed_dict)),
+        (lambda t: kinds.is_class(t) or is_typeddict(get_origin(t) or t), once(of_class)),
         (lambda t: t is Unset or (Unset in get_args(t) and kinds.is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
         (lambda t: kinds.is_exactly(Annotated, get_origin(t)), annotated),
@@ -305,17 +290,17 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     return converter
 
 
-def _refuse_shared_defaults(cls: Any) -> None:
+def _refuse_shared_defaults(cls: Any, fields: Sequence[kinds.Field]) -> None:
     """Refuse a list, a dict or a set as a default: all instances would share it. Raises DeveloperError."""
     from inspect import formatannotation
 
-    for field in kinds.attrs_fields(cls):
-        if type(field.default) in (list, dict, set) and field.converter is None:
-            kind = type(field.default).__name__
-            type_ = field.type if isinstance(field.type, str) else formatannotation(field.type)
+    for field in fields:
+        default = getattr(field.made_as, "default", None)
+        if type(default) in (list, dict, set) and getattr(field.made_as, "converter", None) is None:
             from core.errors.mistakes import shared_default
 
-            raise DeveloperError(shared_default(cls.__name__, field.name, type_, kind))
+            type_ = formatannotation(field.type)
+            raise DeveloperError(shared_default(cls.__name__, field.name, type_, type(default).__name__))
 
 
 def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str, value: Any, type_: Any) -> Any:

@@ -4,40 +4,80 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from types import UnionType
-from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+
+class Field(NamedTuple):
+    """A field of a class, or a key of a TypedDict."""
+
+    name: str
+    key: str
+    """Its name in JSON."""
+    type: Any
+    is_required: bool
+    is_read: bool = True
+    """False for a field that a class works out itself."""
+    made_as: Any = None
+    """The attribute of attrs, or the field of a dataclass, that it is; None for a key."""
 
 
 def is_class(type_: Any) -> bool:
     """A class with fields: of attrs, or a dataclass."""
-    from attrs import has
+    return _attributes(get_origin(type_) or type_) is not None
 
+
+def _attributes(cls: Any) -> Sequence[Any] | None:
+    found: Sequence[Any] | None = getattr(cls, "__attrs_attrs__", None) if isinstance(cls, type) else None
+    if found is None and isinstance(cls, type) and hasattr(cls, "__dataclass_fields__"):
+        import dataclasses
+
+        found = dataclasses.fields(cls)
+    return found
+
+
+def fields_of(type_: Any) -> Sequence[Field] | None:
+    """The fields of a class, with the arguments of a generic one; None for neither a class nor a TypedDict.
+
+    Raises NameError for one whose annotations name what is not there.
+    """
     cls = get_origin(type_) or type_
-    return has(cls) or (isinstance(cls, type) and hasattr(cls, "__dataclass_fields__"))
+    attributes, required = _attributes(cls), getattr(cls, "__required_keys__", frozenset[str]())
+    if attributes is None and not hasattr(cls, "__required_keys__"):
+        return None
+    hints: dict[str, Any] = {each.name: each.type for each in attributes or ()}
+    try:
+        hints |= get_type_hints(cls, include_extras=True)
+    except NameError:
+        # An alias of another module may be left inside a type: `named` finds it.
+        if attributes is None or any(isinstance(hint, str) for hint in hints.values()):
+            raise
+    types = filled(type_, hints)
+    if attributes is None:
+        return [Field(name, name, *_key(hint, name in required)) for name, hint in types.items()]
+    return [
+        Field(
+            each.name,
+            getattr(each, "alias", each.name),
+            Any if types[each.name] is None else types[each.name],
+            _is_required(each),
+            each.init,
+            each,
+        )
+        for each in attributes
+    ]
 
 
-def attrs_fields(type_: object) -> Sequence[Any]:
-    """The fields of a class as attrs has them."""
-    from attrs import has, resolve_types
-    from cattrs import _compat  # it has no public name
-
-    cls: Any = get_origin(type_) or type_
-    found: Sequence[Any] = cast("Any", _compat).adapted_fields(cls)
-    if not any(_has_quotes(field.type) for field in found):
-        return found
-    # cattrs resolves a type that is in quotes as a whole, and not `list["Node"]`.
-    with suppress(NameError):  # an alias of another module, which `named` finds
-        if has(cls):
-            resolve_types(cls)
-        else:
-            for name, hint in get_type_hints(cls).items():
-                cls.__dataclass_fields__[name].type = hint
-    return cast("Sequence[Any]", cast("Any", _compat).adapted_fields(cls))
+def _is_required(attribute: Any) -> bool:
+    default, factory = (type(getattr(attribute, name, None)).__name__ for name in ("default", "default_factory"))
+    return default in ("_Nothing", "_MISSING_TYPE") and factory in ("_MISSING_TYPE", "NoneType")
 
 
-def _has_quotes(type_: object) -> bool:
-    return isinstance(type_, str | ForwardRef) or (not is_literal(type_) and any(map(_has_quotes, get_args(type_))))
+def _key(hint: Any, required: bool) -> tuple[object, bool]:
+    """A key of a TypedDict. Where its annotation is a text, the class itself has not read `NotRequired` in it."""
+    while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
+        hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
+    return hint, required
 
 
 def filled(type_: object, hints: Mapping[str, object]) -> Mapping[str, object]:

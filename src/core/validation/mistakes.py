@@ -14,15 +14,13 @@ from enum import Enum
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from attrs import NOTHING
+from core.validation.kinds import Field
 
 if TYPE_CHECKING:
     from core.errors import Issue
 
 Read: TypeAlias = Callable[[Any, Any], object]
 """Makes a value of a type of what stands for it: raises Mismatch, or StructureError where a part of it is wrong."""
-Field: TypeAlias = tuple[Any, str, object]
-"""A field of a class as attrs has it, its name in the value that is read, and its type."""
 MOST_ISSUES: Final = 100
 """The largest number of mistakes reported for one value."""
 _LONGEST: Final = 100
@@ -91,39 +89,43 @@ def read_all(read: Read, parts: Iterable[tuple[Any, object]], types: Iterable[ob
     return found
 
 
-def read_object(read: Read, fields: Sequence[Field], value: Mapping[str, object], cls: Any) -> object:
-    """An object of a class. Raises StructureError with the mistakes of all fields, those of their validators too."""
+def read_object(read: Read, fields: Sequence[tuple[str, Field]], value: Mapping[str, object], make: Any) -> object:
+    """An object of a class, or a dict, whose fields have these keys in `value`.
+
+    Raises StructureError with the mistakes of all fields, those of their validators too.
+    """
 
     def read_field(value: object, field: Field) -> object:
         from cattrs.errors import StructureHandlerNotFoundError
 
         try:
-            return read(value, field[2])
+            return read(value, field.type)
         except StructureHandlerNotFoundError:
-            if field[0].converter is None:
+            if getattr(field.made_as, "converter", None) is None:
                 raise
             return value
 
-    asked = [each for each in fields if each[0].init and (each[1] in value or each[0].default is NOTHING)]
-    found, wrong = read_parts(read_field, ((key, value.get(key, ...)) for _, key, _ in asked), asked)
+    asked = {key: field for key, field in fields if field.is_read and (key in value or field.is_required)}
+    found, wrong = read_parts(read_field, ((key, value.get(key, ...)) for key in asked), asked.values())
     others: list[Issue] = []
     if not wrong:
         try:
-            return cls(**{field.alias: found[key] for field, key, _ in asked})
+            return make(**{field.key: found[key] for key, field in asked.items()})
         except Exception as error:
             others = issues_of(error)
-    wrong |= _ask_validators(cls, fields, found, wrong)
+    if hasattr(make, "__attrs_attrs__"):
+        wrong |= _ask_validators(make, [(key, field.made_as) for key, field in fields], found, wrong)
     # What it raised when it was made is one of those, unless it was the work of all fields together.
-    raise StructureError([*chain(*(wrong.get(key, ()) for _, key, _ in fields))] or others)
+    raise StructureError([*chain(*(wrong.get(key, ()) for key, _ in fields))] or others)
 
 
 def _ask_validators(
-    cls: Any, fields: Sequence[Field], given: Mapping[str, object], wrong: Collection[str]
+    cls: Any, fields: Sequence[tuple[str, Any]], given: Mapping[str, object], wrong: Collection[str]
 ) -> dict[str, list[Issue]]:
     """The mistakes that the converters and validators of a class find in the fields that could be read, by key."""
     found: dict[str, list[Issue]] = {}
     instance = object.__new__(cls)  # whatever it wants to be made of
-    for field, key, _ in fields:
+    for key, field in fields:
         if key in wrong:
             continue
         try:
@@ -140,7 +142,7 @@ def _ask_validators(
         except Exception as error:
             if key in given:
                 found[key] = within(key, issues_of(error))
-    for field, key, _ in fields:
+    for key, field in fields:
         if field.validator is None or key not in given or key in found:
             continue
         # Several come as one that asks them in order. Past the first mistake only those count that were written for

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, TypeVar, Union, cast, get_origin
+from typing import Any, TypeVar, Union, cast
 
-from attrs import NOTHING
-from typing_extensions import TypeForm, get_type_hints, is_typeddict
+from typing_extensions import TypeForm
 
 from core.validation.converters import converter_of, expression
-from core.validation.kinds import attrs_fields, filled, is_class, members
+from core.validation.kinds import fields_of, is_class, members
 from core.validation.mistakes import StructureError, bounded, read_parts, within
 from core.validation.structure import hook_of
 
@@ -88,16 +87,16 @@ def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
     names: dict[str, object] = {"make": type_}
     arguments: list[str] = []
     in_order = hasattr(type_, "__attrs_attrs__")  # cattrs does not say which fields of a dataclass have no place
-    for field in attrs_fields(type_):
+    for field in fields_of(type_) or ():
         place = places.get(field.name)
-        if not field.init or (place is None and field.default is not NOTHING):
-            in_order = in_order and not field.init
+        if not field.is_read or (place is None and not field.is_required):
+            in_order = in_order and not field.is_read
             continue
-        if place is None or field.type is None or isinstance(field.type, TypeVar):
+        if place is None or isinstance(field.type, TypeVar):
             return None
-        in_order = in_order and not field.kw_only
+        in_order = in_order and not field.made_as.kw_only
         value = expression(converter, "rows", names, f"r[{place}]", field.type)
-        arguments.append(value if in_order else f"{field.alias}={value}")
+        arguments.append(value if in_order else f"{field.key}={value}")
     return cast("RowReader", eval(f"lambda r: make({', '.join(arguments)})", names))
 
 
@@ -115,12 +114,16 @@ def _nesting(
 
 def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
     """The expression that makes the dict of a value. `columns` are the row's values, by their names below this one."""
-    fields = [_fields(member) for member in members(type_)]
+    fields = [{field.name: field.type for field in fields_of(each) or ()} for each in members(type_)]
     plain: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}
     for name, value in columns.items():
         first, dot, rest = name.partition(".")
-        if dot and not any(name in each for each in fields) and any(map(_has_fields, _field(fields, first))):
+        if (
+            dot
+            and not any(name in each for each in fields)
+            and any(fields_of(each) is not None for each in _field(fields, first))
+        ):
             nested.setdefault(first, {})[rest] = value
         else:
             plain[name] = value
@@ -141,18 +144,3 @@ def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
 def _field(fields: Iterable[Mapping[str, object]], name: str) -> list[object]:
     """The members of the types that a field has, in each of the classes that a value may be."""
     return [member for each in fields if name in each for member in members(each[name])]
-
-
-def _has_fields(type_: object) -> bool:
-    return is_class(type_) or is_typeddict(get_origin(type_) or type_)
-
-
-def _fields(type_: object) -> Mapping[str, object]:
-    """The fields of a class, a dataclass or a TypedDict, with the arguments of a generic one; none of other types."""
-    if is_class(type_):
-        hints = {field.name: field.type for field in attrs_fields(type_)}
-    elif _has_fields(type_):
-        hints = get_type_hints(get_origin(type_) or type_)
-    else:
-        return {}
-    return filled(type_, hints)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
-from core.validation.kinds import filled, named
+from core.validation.kinds import Field, fields_of, named
 from core.validation.scalars import mask_of
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 from core.values import is_array
@@ -142,69 +142,31 @@ def _one_of(values: Sequence[object]) -> Schema:
     return {**({"type": kind} if kind else {}), "enum": list(values)}
 
 
-def fields_of(type_: Any) -> dict[str, tuple[object, Schema, bool]] | None:
-    """The names in JSON of a class's fields, each with its type, what else its schema says and whether it is required.
-
-    None for a class that has none: neither of attrs, nor a dataclass, nor a TypedDict.
-    """
-    origin = get_origin(type_) or type_
-    made: Any = getattr(origin, "__attrs_attrs__", None)
-    if made is None and hasattr(origin, "__dataclass_fields__"):
-        import dataclasses
-
-        made = [each for each in dataclasses.fields(origin) if each.init]
-    required: Any = getattr(origin, "__required_keys__", None)
-    if made is None and required is None:
-        return None
-    hints = filled(type_, get_type_hints(origin, include_extras=True))
-    if made is None:
-        return {name: _key(hint, name in required) for name, hint in hints.items()}
-    result: dict[str, tuple[object, Schema, bool]] = {}
-    for field in made:
-        if not field.init:
-            continue
-        default, more = field.default, demands_of(field)
-        factory = type(getattr(field, "default_factory", None)).__name__
-        is_required = type(default).__name__ in ("_Nothing", "_MISSING_TYPE") and factory in (
-            "_MISSING_TYPE",
-            "NoneType",
-        )
-        value = None if is_required else plain(default)
-        if value is not None:
-            more = {**more, "default": value}
-        result[getattr(field, "alias", field.name)] = (hints[field.name], more, is_required)
-    return result
-
-
-def _key(hint: object, required: bool) -> tuple[object, Schema, bool]:
-    """A key of a TypedDict. Where its annotation is a text, the class itself has not read `NotRequired` in it."""
-    while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
-        hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
-    return hint, {}, required
-
-
-def _object(
-    type_: object, origin: Any, fields: Mapping[str, tuple[object, Schema, bool]], written: bool, found: _Classes
-) -> Schema:
+def _object(type_: object, origin: Any, fields: Sequence[Field], written: bool, found: _Classes) -> Schema:
     if type_ not in found:
         name = _name_of(type_, found)
         found[type_] = (name, {})  # so that a class may have itself in it
-        properties: dict[str, Schema] = {}
-        for key, (hint, more, _) in fields.items():
-            schema = _schema_of(hint, written, found)
-            default = {"default": more["default"]} if "default" in more and not written else {}
-            demands = {word: value for word, value in more.items() if word not in ("default", "$unread")}
-            properties[key] = {**constrained(schema, demands), **default}
+        known = [field for field in fields if field.is_read]
+        properties = {
+            field.key: _field(field, _schema_of(field.type, written, found), written=written) for field in known
+        }
         # A TypedDict writes only the keys that it has; a class writes all of its fields.
         every = written and not hasattr(origin, "__required_keys__")
         needed = [
-            key
-            for key, (hint, _, is_required) in fields.items()
-            if (is_required or every) and not (written and may_be_left_out(hint))
+            field.key
+            for field in known
+            if (field.is_required or every) and not (written and may_be_left_out(field.type))
         ]
         whole = {"type": "object", "properties": properties, **({"required": needed} if needed else {})}
         found[type_] = (name, whole)
     return {"$ref": f"#/$defs/{found[type_][0]}"}
+
+
+def _field(field: Field, schema: Schema, *, written: bool) -> Schema:
+    """The schema of a field, with what its validators demand, and for those who send it with its default."""
+    demands = {word: value for word, value in demands_of(field.made_as).items() if word != "$unread"}
+    default = None if field.is_required or written else plain(getattr(field.made_as, "default", None))
+    return {**constrained(schema, demands), **({"default": default} if default is not None else {})}
 
 
 def without_null(schema: Schema, otherwise: Schema) -> Schema:

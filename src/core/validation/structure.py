@@ -22,13 +22,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin
 
 from typing_extensions import TypeForm
 
 from core.errors import Issue, ValidationError
 from core.validation.converters import Source, converter_of
-from core.validation.kinds import members, name_of
+from core.validation.kinds import fields_of, members, name_of
 from core.validation.mistakes import StructureError, bounded, issues_of, within
 from core.values import is_object
 
@@ -123,15 +123,14 @@ def hook_of(type_: object, source: Source = "json") -> Callable[[object], Any]:
 def list_fields(type_: object) -> frozenset[str]:
     """The fields of an attrs class or TypedDict that hold several values, for query strings and forms."""
     try:
-        return _list_fields(get_origin(type_) or type_)
+        return _list_fields(type_)
     except (NameError, TypeError):
         return frozenset()
 
 
 @cache
-def _list_fields(cls: Any) -> frozenset[str]:
-    aliases = {field.name: field.alias for field in getattr(cls, "__attrs_attrs__", ())}
-    return frozenset(aliases.get(name, name) for name, hint in get_type_hints(cls).items() if _holds_several(hint))
+def _list_fields(type_: object) -> frozenset[str]:
+    return frozenset(field.key for field in fields_of(type_) or () if _holds_several(field.type))
 
 
 def _holds_several(hint: object) -> bool:

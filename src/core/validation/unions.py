@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Union, cast, get_args
 
 from core.errors import DeveloperError
-from core.validation.kinds import attrs_fields, is_class, is_literal, name_of
+from core.validation.kinds import fields_of, is_class, is_literal, name_of
 from core.validation.mistakes import Mismatch, StructureError, in_json
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any
 
 def _discriminator(classes: Sequence[object]) -> str:
     """The fields by which a client's object is one of several classes."""
-    fields = [{field.alias: field.type for field in attrs_fields(cls)} for cls in classes]
+    fields = [{field.key: field.type for field in fields_of(cls) or ()} for cls in classes]
     common = [name for name in fields[0] if all(is_literal(each.get(name)) for each in fields)]
     if common:
         values = [in_json(value) for each in fields for value in get_args(each[common[0]])]
