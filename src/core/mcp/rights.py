@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from core import router
 from core.errors import AuthenticationError, CoreError, RegistrationError
@@ -17,10 +17,18 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.mcp.answers import Server
     from core.types import Middleware
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
+
+
+class Server(Protocol):
+    """What is told of a server."""
+
+    name: str
+    path: str
+    authorization_servers: tuple[str, ...]
+    scopes: tuple[str, ...]
 
 
 def guard_of(server: Server, behind: Any) -> Middleware[Any, Any]:
