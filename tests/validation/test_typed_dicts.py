@@ -37,6 +37,11 @@ class Apples(Tree[int]):
     colour: str
 
 
+class Linked(TypedDict):
+    value: int
+    next: NotRequired[Linked]
+
+
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
@@ -47,6 +52,7 @@ class Apples(Tree[int]):
         (Moved, {"name": "a", "to": {"name": "b"}}),
         (Tree[int], {"leaf": 1, "below": [{"leaf": 2}]}),
         (Apples, {"leaf": 1, "below": [{"leaf": 2}], "colour": "red"}),
+        (Linked, {"value": 1, "next": {"value": 2}}),
     ],
 )
 def test_a_key_that_is_not_required_may_be_missing(type_: Any, value: Any) -> None:
@@ -61,6 +67,7 @@ def test_a_key_that_is_not_required_may_be_missing(type_: Any, value: Any) -> No
         (Moved, {"name": "a", "to": {}}, "to.name"),
         (Tree[int], {"leaf": 1, "below": [{}]}, "below[0].leaf"),
         (Apples, {"leaf": 1, "below": [{}], "colour": "red"}, "below[0].leaf"),
+        (Linked, {"value": 1, "next": {"next": {"value": 2}}}, "next.value"),
     ],
 )
 def test_a_key_that_is_required_may_not(type_: Any, value: Any, path: str) -> None:

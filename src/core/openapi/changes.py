@@ -127,8 +127,8 @@ class _Comparison:
 
     def _parameters(self, at: _At, *operations: Mapping[str, Any]) -> Iterator[Change]:
         before, after = (
-            {_place(one): one for one in (target(home, given) for given in operation.get("parameters", ()))}
-            for home, operation in zip(self._documents, operations, strict=True)
+            {(one["in"], str(one.get("place", one["name"]))): one for one in operation.get("parameters", ())}
+            for operation in operations
         )
         for key in {**after, **before}:
             parameter = after.get(key) or before[key]
@@ -347,19 +347,14 @@ def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]
     """The operations by method and path, whatever the names of its parameters; WebSockets and mounts as well."""
     found = {("mount", prefix): Operation("mount", prefix, {}, {}) for prefix in document.get("x-mounted", ())}
     for each in operations(document, sockets=True):
-        parameters = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
         numbers = {name: number for number, name in enumerate(re.findall(r"\{([^{}]*)\}", each.path))}
         numbered = [
             {**one, "place": numbers.get(one.get("name"))} if one.get("in") == "path" else one
-            for one in (target(document, parameter) for parameter in parameters)
+            for one in each.parameters(document)
         ]
         key = each.method, re.sub(r"\{[^{}]*\}", "{}", each.path)
         found[key] = each._replace(operation={**each.operation, "parameters": numbered})
     return found
-
-
-def _place(parameter: Mapping[str, object]) -> tuple[str, str]:
-    return str(parameter["in"]), str(parameter.get("place", parameter["name"]))
 
 
 def _is_object(schema: Schema) -> bool:

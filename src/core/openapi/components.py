@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -196,10 +197,7 @@ def _camel(text: str) -> str:
 
 def _names_of(facts: ClassFacts) -> list[str]:
     """The names of a class: its own, and those with more and more of its module's in front."""
-    names = [facts.name]
-    for part in reversed(facts.outer):
-        names.append(_camel(part) + names[-1])
-    return names
+    return [*accumulate(map(_camel, reversed(facts.outer)), lambda name, part: part + name, initial=facts.name)]
 
 
 class Committed:

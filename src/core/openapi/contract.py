@@ -246,10 +246,9 @@ def _media_of(headers: Mapping[str, str]) -> str:
 def _operations(document: Mapping[str, object]) -> Iterator[_Operation]:
     for each in operations(document):
         parts = re.split(r"(\{[^}]*\})", each.path.rstrip("/"))
-        given = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
         texts = {
             f"{{{parameter['name']}}}": _text_of(parameter)
-            for parameter in (target(document, one) for one in given)
+            for parameter in each.parameters(document)
             if parameter.get("in") == "path"
         }
         demanded, loose = (

@@ -102,33 +102,25 @@ class _Writer:
                         "answered here. Raise it, or another error, in the program where it comes from"
                     )
                     self._problem(Effect(path=level[cls].place[0], line=level[cls].place[1]), reason)
-        info: dict[str, object] = {"title": self.application.title, "version": self.application.version}
-        if self.application.description:
-            info["description"] = inspect.cleandoc(self.application.description)
-        document: dict[str, object] = {
-            "openapi": "3.1.1" if self.version == "3.1" else "3.2.0",
-            "info": info,
-            "paths": paths,
-        }
-        if self.application.servers:
-            document["servers"] = [{"url": url} for url in self.application.servers]
-        if self.application.mounts:
-            document["x-mounted"] = [*self.application.mounts]
-        if tags:
-            document["tags"] = [
-                {"name": tag, **({"description": inspect.cleandoc(doc)} if doc else {})} for tag, doc in tags.items()
-            ]
+        words = {tag: inspect.cleandoc(doc or "") for tag, doc in tags.items()}
+        info = {"title": self.application.title, "version": self.application.version}
         self.reader.method = ""
         responses = {"NotFound": self.responses.not_found()}
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
-        components: dict[str, object] = {}
-        if schemas := self.components.written(paths, responses, committed=self.committed):
-            components["schemas"] = schemas
-        components["responses"] = responses
-        if self.security.schemes:
-            components["securitySchemes"] = dict(sorted(self.security.schemes.items()))
-        document["components"] = components
+        schemas = self.components.written(paths, responses, committed=self.committed)
+        schemes = dict(sorted(self.security.schemes.items()))
+        document = {
+            "openapi": "3.1.1" if self.version == "3.1" else "3.2.0",
+            "info": info | _stated(description=inspect.cleandoc(self.application.description or "")),
+            "paths": paths,
+            **_stated(
+                servers=[{"url": url} for url in self.application.servers],
+                **{"x-mounted": [*self.application.mounts]},
+                tags=[{"name": tag, **_stated(description=words[tag])} for tag in tags],
+            ),
+            "components": _stated(schemas=schemas, responses=responses, securitySchemes=schemes),
+        }
         return Described(document, sorted(self.problems), self.responses.places)
 
     def _problem(self, at: Effect, message: str) -> None:
@@ -193,6 +185,11 @@ class _Writer:
         if security or route.public:
             operation["security"] = security
         return operation
+
+
+def _stated(**members: object) -> JsonObject:
+    """The members of an object that say something."""
+    return {name: each for name, each in members.items() if each}
 
 
 def operation_ids(routes: Sequence[RouteFacts]) -> list[str]:

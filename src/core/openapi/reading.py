@@ -130,6 +130,11 @@ class Operation(NamedTuple):
         """The name that it has, else its method and path."""
         return str(self.operation.get("operationId") or f"{self.method} {self.path}")
 
+    def parameters(self, document: Mapping[str, object]) -> list[Mapping[str, Any]]:
+        """The parameters of its path, and its own, behind their references."""
+        given = [*self.item.get("parameters", ()), *self.operation.get("parameters", ())]
+        return [target(document, one) for one in given]
+
 
 def operations(document: Mapping[str, Any], *, sockets: bool = False) -> Iterator[Operation]:
     """The operations of a document, those with methods that a path item has no place for too; WebSockets if asked."""

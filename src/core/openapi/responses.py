@@ -120,15 +120,13 @@ class Responses:
                     if isinstance(answer, Open):
                         self._open(responses, answer)
                         continue
-                    # An exception without a status that no branch is for is answered as one that nobody foresaw.
-                    at = answer.path, answer.line
-                    shared = [each for each in answer.status if not raised.status and (*at, each) in unexpected]
-                    own = tuple(each for each in answer.status if each not in shared)
-                    self._answer(responses, attrs.evolve(answer, status=own), raised)
-                    if shared:
-                        found: dict[str, JsonObject] = {}
-                        self._answer(found, attrs.evolve(answer, status=tuple(shared)), raised)
-                        _add_to_default(responses, found)
+                    found: dict[str, JsonObject] = {}
+                    for status in answer.status:
+                        # An exception without a status that no branch is for is answered as one that nobody foresaw.
+                        shared = not raised.status and (answer.path, answer.line, status) in unexpected
+                        one = attrs.evolve(answer, status=(status,))
+                        self._answer(found if shared else responses, one, raised)
+                    _add_to_default(responses, found)
             case _:
                 pass
 
@@ -177,8 +175,7 @@ class Responses:
     def _named(self, body: Schema, status: int) -> Schema:
         """The body of an error as a component, called after its code or message, or after its status."""
         said = [each for field in ("code", "error", "message", "detail") for each in _said(body, field)]
-        words = phrase_of(status) if status in {*HTTPStatus} else f"Status {status}"
-        names = [name for each in (*said, words) if (name := error_name(each))]
+        names = [name for each in (*said, error_phrase(status)) if (name := error_name(each))]
         return self.components.error(names or ["Error"], body, self._here) if "properties" in body else body
 
 
@@ -192,8 +189,8 @@ def _said(body: Schema, field: str) -> Iterator[str]:
 
 def _add_to_default(responses: dict[str, JsonObject], found: Mapping[str, JsonObject]) -> None:
     """Let `default` say what is answered to an error that nobody foresaw; a status below 500 has its own place."""
-    default = responses["default"]
     for status, response in found.items():
+        default = responses["default"]
         if int(status) < 500:
             responses.setdefault(status, response)
         for name, header in response.get("headers", {}).items():
@@ -207,6 +204,11 @@ def phrase(status: int) -> str:
     if status not in {*HTTPStatus}:
         return "An answer of the application"
     return phrase_of(status) if status >= 400 else HTTPStatus(status).phrase
+
+
+def error_phrase(status: int) -> str:
+    """The name of an error: the standard phrase of its status, else its number."""
+    return phrase_of(status) if status in {*HTTPStatus} else f"Status {status}"
 
 
 def error_name(words: str) -> str:

@@ -40,6 +40,7 @@ from core.openapi.facts import (
 from core.openapi.failures import UNAUTHORIZED, error
 from core.routing.pattern import ROOT
 from core.routing.table import ALL, Route
+from core.validation.kinds import attributes_of
 from core.validation.schema import Schema, demands_of, plain
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -346,21 +347,8 @@ def class_details() -> dict[str, ClassDetails]:
     for name, cls in _classes(object, set[type]()):
         if issubclass(cls, enum.Enum):
             found[name] = ClassDetails(members={key: plain(each.value) for key, each in cls.__members__.items()})
-        elif attrs.has(cls):
-            found[name] = ClassDetails(
-                {
-                    field.name: {
-                        **demands_of(field),
-                        **_default_of(field.default, getattr(field.default, "factory", None)),
-                    }
-                    for field in attrs.fields(cls)
-                }
-            )
-        elif dataclasses.is_dataclass(cls):
-            fields = dataclasses.fields(cls)
-            found[name] = ClassDetails(
-                {field.name: _default_of(field.default, field.default_factory) for field in fields}
-            )
+        elif (attributes := attributes_of(cls)) is not None:
+            found[name] = ClassDetails({each.name: {**demands_of(each), **_default_of(each)} for each in attributes})
         elif typing.is_typeddict(cls):
             found[name] = ClassDetails({key: {} for key in cls.__annotations__})
     return found
@@ -379,9 +367,11 @@ def _classes(above: type[object], seen: set[type]) -> Iterator[tuple[str, type[o
                 yield from _classes(cls, seen)
 
 
-def _default_of(default: object, factory: object) -> Schema:
+def _default_of(field: Any) -> Schema:
     """The default of a field, in plain JSON."""
-    if factory not in (None, dataclasses.MISSING):
+    default = field.default
+    factory = getattr(default, "factory", None) or getattr(field, "default_factory", dataclasses.MISSING)
+    if factory is not dataclasses.MISSING:
         return {"$default": [[]] if factory is list else [{}] if factory is dict else []}
     if default is attrs.NOTHING or default is dataclasses.MISSING:
         return {}

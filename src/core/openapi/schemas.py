@@ -7,7 +7,8 @@ have, or that mypy does not know, is `{"$unknown": …}`.
 from __future__ import annotations
 
 import http
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 from mypy.expandtype import expand_type_by_instance
@@ -127,10 +128,11 @@ class Schemas:
             members = self._details_of(info).members or info.enum_members
             known = [self._member(info, name) for name in members if name in info.enum_members]
             if info.has_base("enum.Flag"):
-                whole = 0
-                for each in known:
-                    whole |= each.get("const", 0)
-                return {"type": "integer", "minimum": 0, "maximum": whole}
+                return {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": reduce(lambda whole, each: whole | int(each.get("const", 0)), known, 0),
+                }
             return any_of(known)
         for base in info.mro:
             if base.fullname in _SCALARS:
@@ -150,76 +152,65 @@ class Schemas:
         return {"$unknown": "object" if info.fullname == "builtins.object" else info.fullname}
 
     def _object(self, type_: Instance, depth: int) -> Schema:
+        name = str(type_) if type_.args else type_.type.fullname
+        return self._class(name, _short(type_), type_.type, self._fields(name, type_, depth), total=True)
+
+    def _fields(self, name: str, type_: Instance, depth: int) -> Iterator[Field]:
         info = type_.type
-        name = str(type_) if type_.args else info.fullname
-        if name not in self.classes:
-            self.classes[name] = ClassFacts(_short(type_))  # so that a class may have itself in it
-            fields: list[Field] = []
-            for attribute, record in attrs_fields(info).items():
-                node = member(info, attribute)
-                if record.get("is_init_var") or not isinstance(node, Var):
-                    continue
-                # A frozen class has a copy of each attribute of its bases: it is still the base's.
-                home = next((base for base in reversed(info.mro) if attribute in base.names), info)
-                own = map_instance_to_supertype(type_, node.info) if node.info in info.mro else type_
-                is_dataclass = "is_in_init" in record
-                # Of an attrs class the alias is written; an attribute `_x` has the alias `x`.
-                written = attribute if is_dataclass else record.get("alias") or attribute.lstrip("_")
-                if written != attribute:
-                    self._renamed.add(name)
-                schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
-                stated = self._details_of(info).fields.get(attribute, {})
-                demands = {key: value for key, value in stated.items() if key != "$default"}
-                default = tuple(stated.get("$default", ()))
-                if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
-                    default = ()  # a mark for a field that was left out, which no client may send
-                fields.append(
-                    Field(
-                        written,
-                        _worded(constrained(schema, demands), _described_fields(home).get(attribute)),
-                        default if record.get("has_default") else None,
-                        bool(record.get("is_in_init" if is_dataclass else "init", True)),
-                        _is_unset(node.type),
-                    )
-                )
-            self._keep(name, info, _short(type_), fields, total=True)
-        return {"$class": name}
+        for attribute, record in attrs_fields(info).items():
+            node = member(info, attribute)
+            if record.get("is_init_var") or not isinstance(node, Var):
+                continue
+            # A frozen class has a copy of each attribute of its bases: it is still the base's.
+            home = next((base for base in reversed(info.mro) if attribute in base.names), info)
+            own = map_instance_to_supertype(type_, node.info) if node.info in info.mro else type_
+            is_dataclass = "is_in_init" in record
+            # Of an attrs class the alias is written; an attribute `_x` has the alias `x`.
+            written = attribute if is_dataclass else record.get("alias") or attribute.lstrip("_")
+            if written != attribute:
+                self._renamed.add(name)
+            schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
+            stated = self._details_of(info).fields.get(attribute, {})
+            demands = {key: value for key, value in stated.items() if key != "$default"}
+            default = tuple(stated.get("$default", ()))
+            if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
+                default = ()  # a mark for a field that was left out, which no client may send
+            yield Field(
+                written,
+                _worded(constrained(schema, demands), _described_fields(home).get(attribute)),
+                default if record.get("has_default") else None,
+                bool(record.get("is_in_init" if is_dataclass else "init", True)),
+                _is_unset(node.type),
+            )
 
     def _typed_dict(self, type_: TypedDictType, depth: int) -> Schema:
         info = type_.fallback.type
-        name = info.fullname
-        short = info.name
+        name, short = info.fullname, info.name
         if info.defn.type_vars:
             # The types of the variables are in the items alone.
             name = f"{name}[{', '.join(map(str, type_.items.values()))}]"
             parts = [part for item in type_.items.values() if (part := _argument_name(item))]
             short = "_".join([short, *dict.fromkeys(parts)])
-        if name not in self.classes:
-            self.classes[name] = ClassFacts(short)
-            written = [key for base in reversed(info.mro) for key in self._details_of(base).fields] or sorted(
-                type_.items
-            )
-            descriptions = {key: text for base in reversed(info.mro) for key, text in _described_fields(base).items()}
-            fields = [
-                Field(
-                    key,
-                    _worded(self.of(type_.items[key], depth + 1), descriptions.get(key)),
-                    None if key in type_.required_keys else (),
-                )
-                # mypy's cache sorts the items; the class that runs has them as they are written.
-                for key in dict.fromkeys([*written, *sorted(type_.items)])
-                if key in type_.items
-            ]
-            self._keep(name, info, short, fields, total=False)
-        return {"$class": name}
+        return self._class(name, short, info, self._keys(type_, depth), total=False)
 
-    def _keep(self, name: str, info: TypeInfo, short: str, fields: Sequence[Field], *, total: bool) -> None:
-        path = self._paths.get(info.module_name, "")
-        # The text of a class is there for those of the program: others come from mypy's cache, which has none.
-        words = docstring(info.defn.defs.body) if path else None
-        self.classes[name] = ClassFacts(
-            short, tuple(info.fullname.split(".")[:-1]), tuple(fields), total, words, (path, info.line)
-        )
+    def _keys(self, type_: TypedDictType, depth: int) -> Iterator[Field]:
+        bases = type_.fallback.type.mro[::-1]
+        descriptions = {key: text for base in bases for key, text in _described_fields(base).items()}
+        # mypy's cache sorts the items; the class that runs has them as they are written.
+        written = [key for base in bases for key in self._details_of(base).fields if key in type_.items]
+        for key in dict.fromkeys([*written, *sorted(type_.items)]):
+            schema = _worded(self.of(type_.items[key], depth + 1), descriptions.get(key))
+            yield Field(key, schema, None if key in type_.required_keys else ())
+
+    def _class(self, name: str, short: str, info: TypeInfo, fields: Iterable[Field], *, total: bool) -> Schema:
+        if name not in self.classes:
+            self.classes[name] = ClassFacts(short)  # so that a class may have itself in it
+            path = self._paths.get(info.module_name, "")
+            # The text of a class is there for those of the program: others come from mypy's cache, which has none.
+            words = docstring(info.defn.defs.body) if path else None
+            outer = tuple(info.fullname.split(".")[:-1])
+            self.classes[name] = ClassFacts(short, outer, tuple(fields), total, words, (path, info.line))
+        return {"$class": name}
 
     def merged(self, parts: Sequence[Schema]) -> Schema:
         """Several objects as one; of two properties of one name the later counts, as in Python."""

@@ -24,10 +24,11 @@ class Field(NamedTuple):
 
 def is_class(type_: Any) -> bool:
     """A class with fields: of attrs, or a dataclass."""
-    return _attributes(get_origin(type_) or type_) is not None
+    return attributes_of(get_origin(type_) or type_) is not None
 
 
-def _attributes(cls: Any) -> Sequence[Any] | None:
+def attributes_of(cls: Any) -> Sequence[Any] | None:
+    """What attrs, or dataclasses, know of the fields of a class; None for any other."""
     found: Sequence[Any] | None = getattr(cls, "__attrs_attrs__", None) if isinstance(cls, type) else None
     if found is None and isinstance(cls, type) and hasattr(cls, "__dataclass_fields__"):
         import dataclasses
@@ -42,7 +43,7 @@ def fields_of(type_: Any) -> Sequence[Field] | None:
     Raises NameError for one whose annotations name what is not there.
     """
     cls = get_origin(type_) or type_
-    attributes, required = _attributes(cls), getattr(cls, "__required_keys__", frozenset[str]())
+    attributes, required = attributes_of(cls), getattr(cls, "__required_keys__", frozenset[str]())
     if attributes is None and not hasattr(cls, "__required_keys__"):
         return None
     hints: dict[str, Any] = {each.name: each.type for each in attributes or ()}

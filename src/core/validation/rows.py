@@ -57,17 +57,9 @@ def row_reader(type_: object, columns: tuple[str, ...]) -> RowReader:
 @lru_cache(1000)  # names of columns may be put together while a program runs
 def _reader(type_: object, columns: tuple[str, ...]) -> RowReader:
     hook = hook_of(type_, "rows")
-    if "." in "".join(columns):
-        try:
-            return _nesting(type_, columns, hook)
-        except ValueError as error:
-            path, message = error.args
-            raise StructureError([{"path": path, "message": message}]) from None
-
-    def by_name(values: Sequence[object]) -> object:
-        return hook(dict(zip(columns, values, strict=True)))
-
-    call = _call(type_, columns) if is_class(type_) else None
+    written = _written(type_, {column: f"r[{place}]" for place, column in enumerate(columns)}, "")
+    by_name = cast("RowReader", eval(f"lambda r: read({written})", {"read": hook}))
+    call = _call(type_, columns) if is_class(type_) and "." not in "".join(columns) else None
     if call is None:
         return by_name
 
@@ -100,20 +92,12 @@ def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
     return cast("RowReader", eval(f"lambda r: make({', '.join(arguments)})", names))
 
 
-def _nesting(
-    type_: object, columns: Iterable[str], read: Callable[[object], object]
-) -> Callable[[Sequence[object]], object]:
-    """The function that nests the values of a row of these columns, and hands them to `read`, which makes a `type_`.
+def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
+    """The expression that makes the dict of a value. `columns` are the row's values, by their names below this one.
 
     A value that may be None is None if all of its columns are NULL. Columns that belong to no class stay as they are.
-    Raises ValueError with the name of a field that a column gives whole, and others in parts, and the message.
+    Raises StructureError for a field that a column gives whole, and others in parts.
     """
-    written = _written(type_, {column: f"r[{place}]" for place, column in enumerate(columns)}, "")
-    return cast("Callable[[Sequence[Any]], Any]", eval(f"lambda r: read({written})", {"read": read}))
-
-
-def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
-    """The expression that makes the dict of a value. `columns` are the row's values, by their names below this one."""
     fields = [{field.name: field.type for field in fields_of(each) or ()} for each in members(type_)]
     plain: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}
@@ -131,7 +115,8 @@ def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
         whole = f"{path}{name}"
         if name in plain:
             part = f"{whole}.{next(iter(own))}"
-            raise ValueError(whole, f"is a column, and so is {part}: select {whole} whole, or by its columns")
+            message = f"is a column, and so is {part}: select {whole} whole, or by its columns"
+            raise StructureError([{"path": whole, "message": message}])
         each = _field(fields, name)
         made = _written(Union[tuple(each)], own, f"{whole}.")  # noqa: UP007  # at run time
         if type(None) in each:
