@@ -18,11 +18,7 @@ PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": 
 _FILE: Final = "application/octet-stream"
 _NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
 """The methods of a request that read one name of a part."""
-_PLACES: Final = {
-    "core.request.Query": "query",
-    "core.request.Params": "path",
-    "core.http.forms.Form": "form",
-}
+_PLACES: Final = {"core.request.Query": "query", "core.request.Params": "path", "core.http.forms.Form": "form"}
 """The part of a request that fields are read from, by the class that reads them."""
 
 

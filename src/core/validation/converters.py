@@ -11,18 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, partial, singledispatch
 from itertools import repeat
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    Union,
-    Unpack,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, Unpack, cast, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
@@ -34,7 +23,6 @@ from core.validation.unset import Unset
 
 if TYPE_CHECKING:
     from cattrs import Converter
-
 
 _KEY: Final = "core: the key of a mapping"
 

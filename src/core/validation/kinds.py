@@ -53,7 +53,8 @@ def fields_of(type_: Any) -> Sequence[Field] | None:
         # An alias of another module may be left inside a type: `named` finds it.
         if attributes is None or any(isinstance(hint, str) for hint in hints.values()):
             raise
-    types = filled(type_, hints)
+    given = _arguments(type_)
+    types = {name: _with(hint, given) for name, hint in hints.items()} if given else hints
     if attributes is None:
         return [Field(name, name, *_key(hint, name in required)) for name, hint in types.items()]
     return [
@@ -79,12 +80,6 @@ def _key(hint: Any, required: bool) -> tuple[object, bool]:
     while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
         hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
     return hint, required
-
-
-def filled(type_: object, hints: Mapping[str, object]) -> Mapping[str, object]:
-    """The hints of the fields of a class, with the arguments of a generic one and of its generic bases."""
-    given = _arguments(type_)
-    return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
 
 
 def _arguments(type_: object) -> dict[object, object]:

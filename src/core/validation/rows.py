@@ -32,8 +32,7 @@ def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
 
 def structure_rows(rows: Sequence[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
     """Rows of the same columns as a list of `type_`. Raises as `read_rows` does."""
-    columns = tuple(rows[0]) if rows else ()
-    return read_rows(columns, [tuple(row.values()) for row in rows], type_)
+    return read_rows(tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows], type_)
 
 
 def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[object]], type_: TypeForm[T]) -> list[T]:
