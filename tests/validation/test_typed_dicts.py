@@ -67,6 +67,7 @@ def test_a_key_that_is_not_required_may_be_missing(type_: Any, value: Any) -> No
         (Moved, {"name": "a", "to": {}}, "to.name"),
         (Tree[int], {"leaf": 1, "below": [{}]}, "below[0].leaf"),
         (Apples, {"leaf": 1, "below": [{}], "colour": "red"}, "below[0].leaf"),
+        (Linked, {"value": 1, "next": {}}, "next.value"),
     ],
 )
 def test_a_key_that_is_required_may_not(type_: Any, value: Any, path: str) -> None:
