@@ -9,7 +9,6 @@ from typing import Any, cast
 import attrs
 
 from core.backends.workerd.conversion import (
-    Translator,
     bridge,
     chunks_of,
     constructor_name,
@@ -40,12 +39,11 @@ from core.http import Response
 
 
 class WorkerdAi(JsEngine, Ai):
-    _error = Translator(AiError)
+    _errors = AiError
 
     @property
-    def ai_gateway_log_id(self) -> str | None:
-        log: str | None = none_of(self._js.aiGatewayLogId)
-        return log
+    def ai_gateway_log_id(self) -> Any:
+        return none_of(self._js.aiGatewayLogId)
 
     async def _run(
         self,
@@ -122,7 +120,7 @@ def _log(answer: object) -> AiGatewayLog:
 
 
 class WorkerdAiGateway(JsEngine, AiGateway):
-    _error = WorkerdAi._error
+    _errors = AiError
 
     def __init__(self, gateway: object, id: str, hook: BoundHook | None) -> None:
         super().__init__(gateway, hook)

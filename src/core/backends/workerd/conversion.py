@@ -541,41 +541,15 @@ def js_error(error: BaseException) -> Any:
     return bridge().js.Error.new(words_of(error))
 
 
-async def call_js(translate: Translator, method: Any, /, *args: object, **given: object) -> Any:
-    """Call a JavaScript method and await its promise; an error of either is raised as `translate(name, message)`."""
-    try:
-        return await method(*args, **given)
-    except bridge().JsException as error:
-        raise translated(error, translate) from None
+def error_class(errors: type[BindingError], name: str) -> type[BindingError]:
+    """The class among a binding's `errors` for those that JavaScript has under a name."""
+    return next((cls for cls in errors.__subclasses__() if cls.js_name == name != BindingError.js_name), errors)
 
 
-def call_now(translate: Translator, method: Any, /, *args: object, **given: object) -> object:
-    """`call_js` for a method that answers at once."""
-    try:
-        return method(*args, **given)
-    except bridge().JsException as error:
-        raise translated(error, translate) from None
-
-
-class Translator:
-    """Makes a binding's own errors of JavaScript's: of the class for each name, and of `other` for the rest."""
-
-    def __init__(self, other: type[BindingError], **named: type[BindingError]) -> None:
-        self._other = other
-        self._named = named
-
-    def __call__(self, name: str, message: str, /) -> BindingError:
-        return self._named.get(name, self._other)(message)
-
-
-binding_error: Final = Translator(BindingError, TypeError=BindingTypeError)
-"""That of the kinds that have no errors of their own."""
-
-
-def translated(error: BaseException, translate: Translator) -> BindingError:
+def translated(error: BaseException, errors: type[BindingError]) -> BindingError:
     """The binding's own error for one of JavaScript's."""
     name, message, cause = error_parts(error)
-    made = translate(name, message)
+    made = error_class(errors, name)(message)
     if name != made.js_name:
         made.js_name = name
     made.cause_message = cause

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from typing_extensions import TypeForm, TypeVar
 
 from core.backends.d1 import D1Statement, bindable, check_sql, check_statements
-from core.backends.workerd.conversion import Translator, js_bytes, rows_of
-from core.backends.workerd.engine import JsBacked, JsEngine
+from core.backends.workerd.conversion import js_bytes, rows_of
+from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -25,7 +25,7 @@ from core.bindings.d1 import (
     D1Row,
     D1Value,
 )
-from core.errors import BindingError, CoreError, D1Error, D1TypeError
+from core.errors import CoreError, D1Error
 from core.http.streams import well_formed
 
 if TYPE_CHECKING:
@@ -35,13 +35,8 @@ T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
 
-class _Translator(Translator):
-    def __call__(self, name: str, message: str, /) -> BindingError:
-        return D1TypeError(message) if message.startswith("D1_TYPE_ERROR") else D1Error(message)
-
-
 class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
-    _error = _Translator(D1Error)
+    _errors = D1Error
 
     def __init__(self, source: WorkerdD1Session, js: object, sql: str, *given: Any) -> None:
         super().__init__(source, sql, *given)
@@ -98,7 +93,8 @@ class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
 
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
-    _error = _Translator(D1Error)
+    _errors = D1Error
+    get_bookmark = js_call(D1DatabaseSession.get_bookmark)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
@@ -112,10 +108,6 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
         typed = types if len(types) == len(found) else [None] * len(found)
         results = [_result(result, type_) for result, type_ in zip(found, typed, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
-
-    def get_bookmark(self) -> str | None:
-        bookmark: str | None = self._now("getBookmark")
-        return bookmark
 
 
 class WorkerdD1Database(WorkerdD1Session, D1Database):

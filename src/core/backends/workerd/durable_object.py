@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypeForm, TypeVar, Unpack
 
 from core.backends.workerd.conversion import (
-    Translator,
     attribute,
     bridge,
     bytes_of,
@@ -42,7 +41,7 @@ from core.bindings.durable_object import (
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import require_awaitable
-from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
+from core.errors import DurableObjectError, DurableObjectTypeError
 from core.http import Request, Response
 
 if TYPE_CHECKING:
@@ -51,11 +50,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
-_error = Translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
-
 
 class _ObjectEngine(JsEngine):
-    _error = _error
+    _errors = DurableObjectError
 
 
 class WorkerdDurableObjectId(JsBacked, DurableObjectId):
@@ -66,9 +63,8 @@ class WorkerdDurableObjectId(JsBacked, DurableObjectId):
         return f"<DurableObjectId {self}>"
 
     @property
-    def name(self) -> str | None:
-        name: str | None = attribute(self._js, "name")
-        return name
+    def name(self) -> Any:
+        return attribute(self._js, "name")
 
     @property
     def jurisdiction(self) -> Any:
@@ -89,14 +85,9 @@ class WorkerdDurableObjectNamespace(_ObjectEngine, DurableObjectNamespace[Any]):
         super().__init__(namespace, hook)
         self._cls = cls
 
-    def id_from_name(self, name: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(self._now("idFromName", name))
-
-    def id_from_string(self, id: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(self._now("idFromString", id))
-
-    def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(self._now("newUniqueId", jurisdiction=jurisdiction))
+    id_from_name = js_call(DurableObjectNamespace.id_from_name, WorkerdDurableObjectId)
+    id_from_string = js_call(DurableObjectNamespace.id_from_string, WorkerdDurableObjectId)
+    new_unique_id = js_call(DurableObjectNamespace.new_unique_id, WorkerdDurableObjectId)
 
     def get(self, id: object, *, location_hint: str | None = None) -> object:
         if not isinstance(id, WorkerdDurableObjectId):
@@ -150,7 +141,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
         from core.backends.workerd.fetch import fetch_through
 
         try:
-            return await fetch_through(self._stub(), request, _error, parent_to_send())
+            return await fetch_through(self._stub(), request, DurableObjectError, parent_to_send())
         except Exception:
             self._current = None
             raise
@@ -164,7 +155,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
 
         async def call(*args: object, **keywords: object) -> object:
             try:
-                return await rpc_method(self._stub(), name, self._cls, _error)(*args, **keywords)
+                return await rpc_method(self._stub(), name, self._cls, DurableObjectError)(*args, **keywords)
             except Exception:
                 self._current = None
                 raise
@@ -230,7 +221,7 @@ class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
             except across.JsException as error:
                 if running and running[0].done():
                     return running[0].result()
-                raise translated(error, _error) from None
+                raise translated(error, DurableObjectError) from None
             finally:
                 proxy.destroy()
             return running[0].result()
@@ -243,7 +234,7 @@ class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
     def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
         from core.backends.workerd.object_socket import accept
 
-        accept(self._js, socket, [*dict.fromkeys(tags)])
+        accept(self, socket, [*dict.fromkeys(tags)])
 
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
         from core.backends.workerd.object_socket import WorkerdSocketCarrier, socket_of
@@ -287,28 +278,12 @@ def _js_socket(socket: DurableObjectWebSocket) -> object:
 
 
 class WorkerdSyncKv(_ObjectEngine, SyncKvStorage):
-    def get(self, key: str, /) -> object:
-        return from_js(self._now("get", key))
-
-    def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[tuple[str, Any]]:
-        given: Any = {"start": start, "start_after": start_after, "end": end, "prefix": prefix, "limit": limit}
-        for entry in self._now("list", reverse=reverse, **given):
-            yield str(entry[0]), from_js(entry[1])
+    get = js_call(SyncKvStorage.get)
+    delete = js_call(SyncKvStorage.delete, bool)
+    list = js_call(SyncKvStorage.list, lambda entries: ((str(entry[0]), from_js(entry[1])) for entry in entries))
 
     def put(self, key: str, value: object, /) -> None:
         self._now("put", key, value)
-
-    def delete(self, key: str, /) -> bool:
-        return bool(self._now("delete", key))
 
 
 class WorkerdSqlStorage(_ObjectEngine, SqlStorage):
@@ -410,11 +385,16 @@ class _Operations(_ObjectEngine, StorageOperations):
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
-    def rollback(self) -> None:
-        self._now("rollback")
+    rollback = js_call(DurableObjectTransaction.rollback)
 
 
 class WorkerdStorage(_Operations, DurableObjectStorage):
+    _delete_all = js_call(DurableObjectStorage.delete_all)
+    sync = js_call(DurableObjectStorage.sync)
+    get_current_bookmark = js_call(DurableObjectStorage.get_current_bookmark, str)
+    get_bookmark_for_time = js_call(DurableObjectStorage.get_bookmark_for_time, str)
+    on_next_session_restore_bookmark = js_call(DurableObjectStorage.on_next_session_restore_bookmark, str)
+
     @property
     def sql(self) -> WorkerdSqlStorage:
         return WorkerdSqlStorage(self._js.sql)
@@ -422,20 +402,6 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
     @property
     def kv(self) -> WorkerdSyncKv:
         return WorkerdSyncKv(self._js.kv)
-
-    _delete_all = js_call(DurableObjectStorage.delete_all)
-
-    async def sync(self) -> None:
-        await self._call("sync")
-
-    async def get_current_bookmark(self) -> str:
-        return str(await self._call("getCurrentBookmark"))
-
-    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        return str(await self._call("getBookmarkForTime", timestamp))
-
-    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        return str(await self._call("onNextSessionRestoreBookmark", bookmark))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         values: list[T] = []

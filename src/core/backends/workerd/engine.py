@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core.backends.workerd.conversion import (
-    Translator,
-    binding_error,
-    call_js,
-    call_now,
+    bridge,
+    error_class,
     from_js,
     js_fields,
     js_name,
     js_value,
     none_of,
     options,
+    translated,
     unwrap,
 )
 from core.bindings.calls import BoundHook, Hookable
-from core.errors import BindingTypeError
+from core.errors import BindingError, BindingTypeError
+
+_COROUTINE: Final = 128
+"""The flag of an `async` function's code, as `inspect` names it."""
 
 
 class JsBacked:
     """Something whose values and actions are those of an object of JavaScript's.
 
-    The errors of its calls, and of values that cannot cross, are what `_error` makes of them.
+    The errors of its calls, and of values that cannot cross, are of the class `_errors`: see `error_class`.
     """
 
-    _error: ClassVar[Translator] = binding_error
+    _errors: ClassVar[type[BindingError]] = BindingError
 
     def __init__(self, js: object) -> None:
         self._js: Any = unwrap(js)
@@ -37,12 +39,18 @@ class JsBacked:
     def _now(self, name: str, /, *args: object, **given: object) -> Any:
         """Call a method of JavaScript's, with options by their names in Python. The answer is JavaScript's, or None."""
         outgoing, options = self._crossing(name, args, given)
-        return none_of(call_now(self._error, getattr(self._js, name), *outgoing, **options))
+        try:
+            return none_of(getattr(self._js, name)(*outgoing, **options))
+        except bridge().JsException as error:
+            raise translated(error, self._errors) from None
 
     async def _call(self, name: str, /, *args: object, **given: object) -> Any:
         """`_now` for a method that answers later."""
         outgoing, options = self._crossing(name, args, given)
-        return none_of(await call_js(self._error, getattr(self._js, name), *outgoing, **options))
+        try:
+            return none_of(await getattr(self._js, name)(*outgoing, **options))
+        except bridge().JsException as error:
+            raise translated(error, self._errors) from None
 
     def _crossing(
         self, name: str, args: tuple[object, ...], given: dict[str, object]
@@ -50,7 +58,7 @@ class JsBacked:
         try:
             return [js_value(value) for value in args], options(**given)
         except BindingTypeError as error:
-            raise self._error("TypeError", f"{name}(): {error}") from None
+            raise error_class(self._errors, "TypeError")(f"{name}(): {error}") from None
 
 
 class JsEngine(JsBacked, Hookable):
@@ -61,20 +69,26 @@ class JsEngine(JsBacked, Hookable):
         self._hook = hook
 
 
-def js_call(
-    promised: Callable[..., Any], read: Callable[[Any], object] = from_js
-) -> Callable[..., Coroutine[Any, Any, Any]]:
+def js_call(promised: Callable[..., Any], read: Callable[[Any], object] = from_js) -> Any:
     """The engine's method for a call that JavaScript's object has under the same name, with the same arguments.
 
-    `promised` is the Protocol's method; `read` makes the answer of JavaScript's.
+    `promised` is the Protocol's method, `async` or not; `read` makes the answer of JavaScript's.
     """
     method: Any = getattr(promised, "__wrapped__", promised)
-    places = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+    code = method.__code__
+    places = code.co_varnames[1 : code.co_argcount]
     name = js_name(method.__name__)
+
+    def outgoing(args: tuple[object, ...], given: dict[str, object]) -> Iterable[object]:
+        named = [given.pop(place) for place in places[len(args) :] if place in given]
+        return map(js_fields, (*args, *named))
+
+    @wraps(method)
+    def call_now(self: JsBacked, /, *args: object, **given: object) -> object:
+        return read(self._now(name, *outgoing(args, given), **given))
 
     @wraps(method)
     async def call(self: JsBacked, /, *args: object, **given: object) -> object:
-        named = [given.pop(place) for place in places[len(args) :] if place in given]
-        return read(await self._call(name, *map(js_fields, (*args, *named)), **given))
+        return read(await self._call(name, *outgoing(args, given), **given))
 
-    return call
+    return call if code.co_flags & _COROUTINE else call_now

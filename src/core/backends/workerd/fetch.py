@@ -6,25 +6,28 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from core.backends.workerd.conversion import (
-    Translator,
     bridge,
     bytes_of,
-    call_js,
     chunks_of,
     is_null,
     js_bytes,
     js_stream,
     structured,
+    translated,
 )
+from core.errors import BindingError
 from core.http import Headers, Request, Response
 
 
-async def fetch_through(target: Any, request: Request, translate: Translator, parent: str = "") -> Response:
+async def fetch_through(target: Any, request: Request, errors: type[BindingError], parent: str = "") -> Response:
     """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read.
 
     `parent` is its `traceparent` where it has none of its own.
     """
-    return response_of(await call_js(translate, target.fetch, js_request(request, parent)))
+    try:
+        return response_of(await target.fetch(js_request(request, parent)))
+    except bridge().JsException as error:
+        raise translated(error, errors) from None
 
 
 def js_request(request: Request, parent: str = "") -> object:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from core.backends.workerd.conversion import binding_error
 from core.backends.workerd.engine import JsEngine
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
 from core.bindings.fetcher import Fetcher
+from core.errors import BindingError
 from core.http import Request, Response
 
 
@@ -21,10 +21,10 @@ class WorkerdFetcher(JsEngine, Fetcher):
 
     async def _fetch(self, request: Request | str, /) -> Response:
         given = Request(request) if isinstance(request, str) else request
-        return await fetch_through(self._js, given, binding_error)
+        return await fetch_through(self._js, given, BindingError)
 
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[object]]:
         if name.startswith("_"):
             raise AttributeError(name)
-        method = rpc_method(self._js, name, self._cls, binding_error)
+        method = rpc_method(self._js, name, self._cls, BindingError)
         return method if self._hook is None else self._hook.around(name, method)

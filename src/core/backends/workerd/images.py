@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from core.backends.workerd.conversion import bridge, chunks_of, from_js, js_bytes, js_stream, of_fields
 from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
-from core.http import Response
 
 
 class WorkerdImages(JsEngine, Images):
@@ -21,14 +20,9 @@ class WorkerdImages(JsEngine, Images):
 
 
 class WorkerdImageResult(JsBacked, ImageTransformationResult):
-    def response(self) -> Response:
-        return response_of(self._js.response())
-
-    def content_type(self) -> str:
-        return str(self._js.contentType())
-
-    def image(self) -> AsyncIterator[bytes]:
-        return chunks_of(self._js.image())
+    response = js_call(ImageTransformationResult.response, response_of)
+    content_type = js_call(ImageTransformationResult.content_type, str)
+    image = js_call(ImageTransformationResult.image, chunks_of)
 
 
 class WorkerdImageTransformer(JsEngine, ImageTransformer):

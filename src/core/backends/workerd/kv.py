@@ -22,7 +22,6 @@ from core.backends.kv import (
     refuse_value,
 )
 from core.backends.workerd.conversion import (
-    Translator,
     attribute,
     bytes_of,
     chunks_of,
@@ -32,7 +31,7 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.engine import JsEngine
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
-from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.errors import KVError
 from core.http.streams import well_formed
 
 _TYPES: Final = {"json": "text", "bytes": "arrayBuffer"}
@@ -40,7 +39,7 @@ _TYPES: Final = {"json": "text", "bytes": "arrayBuffer"}
 
 
 class WorkerdKVNamespace(JsEngine, KVEngine):
-    _error = Translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
+    _errors = KVError
 
     async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> object:
         if not isinstance(key, str):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakValueDictionary
 
-from core.backends.workerd.conversion import Translator, bridge, call_now, from_js
-from core.backends.workerd.engine import JsBacked
+from core.backends.workerd.conversion import bridge
+from core.backends.workerd.engine import JsBacked, js_call
 from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
 from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, SocketCarrier
-from core.errors import DurableObjectError, DurableObjectTypeError
+from core.errors import DurableObjectError
 from core.http.websocket import WebSocketClosed, check_close
 
 # The states of a WebSocket that the WHATWG standard numbers.
@@ -24,7 +24,8 @@ _held: WeakValueDictionary[int, DurableObjectWebSocket] = WeakValueDictionary()
 class WorkerdSocketCarrier(JsBacked, SocketCarrier):
     """One accepted socket. Two over the same object of JavaScript's are equal."""
 
-    _error = Translator(DurableObjectError, TypeError=DurableObjectTypeError)
+    _errors = DurableObjectError
+    deserialize_attachment = js_call(SocketCarrier.deserialize_attachment)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WorkerdSocketCarrier) and bool(self._js == other._js)
@@ -59,17 +60,13 @@ class WorkerdSocketCarrier(JsBacked, SocketCarrier):
     def serialize_attachment(self, value: object, /) -> None:
         self._now("serializeAttachment", value)
 
-    def deserialize_attachment(self) -> object:
-        return from_js(self._js.deserializeAttachment())
-
 
 def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
     """Make the runtime's own pair, and have the object accept its end."""
-    across = bridge()
-    client, server = across.js.WebSocketPair.new().object_values()
+    client, server = bridge().js.WebSocketPair.new().object_values()
     carrier = WorkerdSocketCarrier(server)
     socket.accepted(carrier, WorkerdWebSocket(client, None))
-    call_now(carrier._error, state.acceptWebSocket, server, across.to_js(tags))
+    state._now("acceptWebSocket", server, tags)
     _held[server.js_id] = socket
     holders.add(str(state.id))
 

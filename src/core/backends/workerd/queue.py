@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 from core.backends.workerd.conversion import (
-    Translator,
     date_of,
     from_js,
     js_json,
@@ -49,7 +48,8 @@ from core.errors import QueueError, QueueTypeError
 
 
 class WorkerdQueue(JsEngine, Queue[Any]):
-    _error = Translator(QueueError, TypeError=QueueTypeError)
+    _errors = QueueError
+    _metrics = js_call(Queue.metrics, lambda found: _metrics(from_js(found)))
 
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
@@ -76,11 +76,11 @@ class WorkerdQueue(JsEngine, Queue[Any]):
         delay = _delay("sendBatch", delay_seconds)
         return _response(await self._call("sendBatch", outgoing, delay_seconds=delay))
 
-    _metrics = js_call(Queue.metrics, lambda found: _metrics(from_js(found)))
-
 
 class WorkerdMessage(JsBacked, Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
+
+    ack = js_call(Message.ack)
 
     @property
     def id(self) -> str:
@@ -107,14 +107,13 @@ class WorkerdMessage(JsBacked, Message[Any]):
     def _sent(self) -> tuple[object, str]:
         return _taken_apart(from_js(self._js.body))
 
-    def ack(self) -> None:
-        self._js.ack()
-
     def retry(self, delay_seconds: int | None = None) -> None:
         self._now("retry", delay_seconds=_delay("retry", delay_seconds))
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
+    ack_all = js_call(MessageBatch.ack_all)
+
     @property
     def queue(self) -> str:
         return str(self._js.queue)
@@ -136,9 +135,6 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
     def metadata(self) -> MessageBatchMetadata:
         found: dict[str, Any] = from_js(getattr(self._js, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
-
-    def ack_all(self) -> None:
-        self._js.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
         self._now("retryAll", delay_seconds=_delay("retryAll", delay_seconds))

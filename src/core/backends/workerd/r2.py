@@ -22,7 +22,6 @@ from core.backends.r2 import (
     source_of,
 )
 from core.backends.workerd.conversion import (
-    Translator,
     attribute,
     bridge,
     bytes_of,
@@ -48,17 +47,15 @@ from core.bindings.r2 import (
     R2UploadedPart,
     R2UploadedPartDict,
 )
-from core.errors import R2Error, R2TypeError, R2ValueError
+from core.errors import R2Error
 from core.http import HeadersView
 
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
-class _BucketEngine(JsEngine):
-    _error = Translator(R2Error, TypeError=R2TypeError, RangeError=R2ValueError)
+class WorkerdR2Bucket(JsEngine, R2Bucket):
+    _errors = R2Error
 
-
-class WorkerdR2Bucket(_BucketEngine, R2Bucket):
     async def _head(self, key: str) -> R2Object | None:
         return _object(await self._call("head", _key("head", key)))
 
@@ -101,7 +98,11 @@ class WorkerdR2Bucket(_BucketEngine, R2Bucket):
         return WorkerdR2MultipartUpload(upload, self._hook)
 
 
-class WorkerdR2MultipartUpload(_BucketEngine, R2MultipartUpload):
+class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
+    _errors = R2Error
+
+    _abort = js_call(R2MultipartUpload.abort)
+
     def _call_target(self) -> tuple[object, ...]:
         return self.key, self.upload_id
 
@@ -120,8 +121,6 @@ class WorkerdR2MultipartUpload(_BucketEngine, R2MultipartUpload):
     async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object | None:
         parts = [{"partNumber": number, "etag": etag} for number, etag in chosen_parts(uploaded_parts)]
         return _object(await self._call("complete", parts))
-
-    _abort = js_call(R2MultipartUpload.abort)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------

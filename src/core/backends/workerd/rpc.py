@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from core.backends.raised import made_anew
-from core.backends.workerd.conversion import Translator, bridge, error_parts, from_js, js_value, none_of, translated
+from core.backends.workerd.conversion import bridge, error_class, error_parts, from_js, js_value, none_of, translated
 from core.backends.workerd.spans import PARENT, parent_to_send
-from core.errors import BindingTypeError
+from core.errors import BindingError, BindingTypeError
 
 KEYWORDS: Final = "__core_keywords__"
 
@@ -23,7 +23,7 @@ WHOLE: Final = "__core_raised__"
 """The property of JavaScript's error that has the arguments and the attributes of one of Python's."""
 
 
-def rpc_method(stub: object, name: str, cls: object, translate: Translator) -> Callable[..., Awaitable[object]]:
+def rpc_method(stub: object, name: str, cls: object, errors: type[BindingError]) -> Callable[..., Awaitable[object]]:
     """The method `name` of the other side of `stub`, whose class is `cls` where that is known."""
     method = getattr(stub, name)
 
@@ -31,11 +31,11 @@ def rpc_method(stub: object, name: str, cls: object, translate: Translator) -> C
         try:
             outgoing = [js_value(value, classes=True) for value in _by_position(cls, name, args, keywords)]
         except BindingTypeError as error:
-            raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
+            raise error_class(errors, "TypeError")(f"{name}(): an argument cannot be copied: {error}") from None
         try:
             return from_js(await method(*outgoing), classes=True)
         except bridge().JsException as error:
-            raise _raised(error, translate) from None
+            raise _raised(error, errors) from None
 
     return call
 
@@ -60,7 +60,7 @@ def _by_position(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[s
     return places
 
 
-def _raised(error: Exception, translate: Translator) -> Exception:
+def _raised(error: Exception, errors: type[BindingError]) -> Exception:
     """Return the exception of a method as the same class, if that class is known here.
 
     Where its arguments and attributes have not come with it, it has to be made of one message.
@@ -81,7 +81,7 @@ def _raised(error: Exception, translate: Translator) -> Exception:
             return made
         except Exception:
             pass  # its constructor wants more than a message
-    return translated(error, translate)
+    return translated(error, errors)
 
 
 _JS_ERRORS: Final = frozenset({"Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError"})
