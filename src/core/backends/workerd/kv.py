@@ -21,14 +21,7 @@ from core.backends.kv import (
     parse_bulk,
     refuse_value,
 )
-from core.backends.workerd.conversion import (
-    attribute,
-    bytes_of,
-    chunks_of,
-    from_js,
-    js_json,
-    js_stream,
-)
+from core.backends.workerd.conversion import attribute, bytes_of, chunks_of, from_js, js_json, js_stream
 from core.backends.workerd.engine import JsEngine
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError

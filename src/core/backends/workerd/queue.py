@@ -11,14 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from core.backends.workerd.conversion import (
-    date_of,
-    from_js,
-    js_json,
-    js_value,
-    of_fields,
-    options,
-)
+from core.backends.workerd.conversion import date_of, from_js, js_json, js_value, of_fields, options
 from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (

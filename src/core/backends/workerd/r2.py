@@ -12,15 +12,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from core.backends.r2 import (
-    Method,
-    check_custom_metadata,
-    chosen_parts,
-    encode_key,
-    record,
-    refuse,
-    source_of,
-)
+from core.backends.r2 import Method, check_custom_metadata, chosen_parts, encode_key, record, refuse, source_of
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
