@@ -6,7 +6,7 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events
 from core.bindings.ai import Ai, AiGateway, AiModel, AiStream, MarkdownDocument, MarkdownResult, answer_as
@@ -32,21 +32,12 @@ class EmbeddedAi(Hookable, Ai):
         """Always None: no gateway is embedded."""
         return None
 
-    async def _run(
-        self,
-        model: str,
-        inputs: Mapping[str, object],
-        type_: object = None,
-        /,
-        *,
-        extra_headers: Mapping[str, str] | None = None,
-        **given: object,
-    ) -> object:
+    async def _run(self, model: str, inputs: Mapping[str, object], type_: object = None, /, **given: Any) -> object:
         if given.get("queue_request"):
             _not_embedded("queued batches (queue_request=True)")
         if given.get("gateway") is not None:
             _not_embedded("gateways (gateway=...)")
-        headers = extra_headers or {}
+        headers: Mapping[str, str] = given.get("extra_headers") or {}
         if given.get("stream") or inputs.get("stream"):
             return AiStream(await self.open_stream(model, inputs, headers))
         if given.get("return_raw_response"):

@@ -28,7 +28,6 @@ from core.bindings.ai import (
     AiGatewayUniversalRequest,
     AiModel,
     AiStream,
-    GatewayOptions,
     MarkdownDocument,
     MarkdownResult,
     answer_as,
@@ -45,31 +44,20 @@ class WorkerdAi(JsEngine, Ai):
     def ai_gateway_log_id(self) -> Any:
         return none_of(self._js.aiGatewayLogId)
 
-    async def _run(
-        self,
-        model: str,
-        inputs: Mapping[str, object],
-        type_: object = None,
-        /,
-        *,
-        stream: bool = False,
-        return_raw_response: bool = False,
-        queue_request: bool = False,
-        **others: object,
-    ) -> object:
+    async def _run(self, model: str, inputs: Mapping[str, object], type_: object = None, /, **given: Any) -> object:
+        stream = given.pop("stream", False)
         if stream:
             inputs = {**inputs, "stream": True}
-        flags = {"return_raw_response": return_raw_response or None, "queue_request": queue_request or None}
-        answer = await self._call("run", model, inputs, **flags, **others)
+        answer = await self._call("run", model, inputs, **{name: value or None for name, value in given.items()})
         if stream:
             return AiStream(chunks_of(answer))
-        if return_raw_response:
+        if given.get("return_raw_response"):
             return response_of(answer)
         if constructor_name(answer) == "ReadableStream":
             # A model that answers with bytes: a picture or a voice.
             return b"".join([chunk async for chunk in chunks_of(answer)])
         found = from_js(answer)
-        if queue_request:
+        if given.get("queue_request"):
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
@@ -130,13 +118,10 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         return (self._id,)
 
     async def _run(
-        self,
-        data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
-        *,
-        gateway: GatewayOptions | None = None,
+        self, data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest], **given: object
     ) -> Response:
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else data
-        return response_of(await self._call("run", [attrs.asdict(request) for request in requests], gateway=gateway))
+        return response_of(await self._call("run", [attrs.asdict(request) for request in requests], **given))
 
     _get_log = js_call(AiGateway.get_log, _log)
     _patch_log = js_call(AiGateway.patch_log)

@@ -133,20 +133,12 @@ class StoredR2Bucket(Hookable, R2Bucket):
         body = R2Body(await found.read(offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
-    async def _list(
-        self,
-        *,
-        prefix: str | None = None,
-        delimiter: str | None = None,
-        cursor: str | None = None,
-        limit: int | None = None,
-        start_after: str | None = None,
-        include: Iterable[R2Include] | None = None,
-    ) -> R2Objects:
+    async def _list(self, *, include: Iterable[R2Include] | None = None, **given: Any) -> R2Objects:
         with_http, with_custom = read_include(include)
-        count = page_size(limit, with_metadata=with_http or with_custom)
-        after = first_after(start_after, cursor)
-        page = await self._storage.page(encode(prefix or ""), encode(delimiter or ""), after, count)
+        count = page_size(given.get("limit"), with_metadata=with_http or with_custom)
+        after = first_after(given.get("start_after"), given.get("cursor"))
+        begin, delimiter = (encode(given.get(name) or "") for name in ("prefix", "delimiter"))
+        page = await self._storage.page(begin, delimiter, after, count)
         return R2Objects(
             objects=[R2Object(**fields(row, http=with_http, custom=with_custom)) for row in page.rows],
             truncated=page.last is not None,

@@ -18,6 +18,9 @@ from core.http.streams import encode
 MAX_LIST: Final = 1000
 MAX_LIST_INCLUDE: Final = 100
 
+_HTTP: Final = frozenset(["httpMetadata", "http_metadata"])
+_CUSTOM: Final = frozenset(["customMetadata", "custom_metadata"])
+
 _AFTER: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key {{}} ? AND key < ? ORDER BY key LIMIT ?"
 _LAST: Final = "SELECT max(key) FROM r2_objects WHERE key >= ? AND key < ?"
 
@@ -33,16 +36,10 @@ class Page:
 
 def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool]:
     """Return two flags: HTTP metadata and custom metadata are wanted. Raises R2ValueError for other fields."""
-    http = custom = False
-    for field in include or ():
-        match field:
-            case "httpMetadata" | "http_metadata":
-                http = True
-            case "customMetadata" | "custom_metadata":
-                custom = True
-            case _:
-                raise R2ValueError(f"Unsupported include value {field}")
-    return http, custom
+    fields = [*(include or ())]
+    if unknown := [field for field in fields if field not in (*_HTTP, *_CUSTOM)]:
+        raise R2ValueError(f"Unsupported include value {unknown[0]}")
+    return not _HTTP.isdisjoint(fields), not _CUSTOM.isdisjoint(fields)
 
 
 def page_size(limit: object, *, with_metadata: bool) -> int:
