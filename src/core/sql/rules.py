@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, Literal
 
-from core.statements.tokens import StatementText, Token, words
+from core.sql import functions
+from core.statements.tokens import StatementText, Token, enclosed, words
 
 # Limits -------------------------------------------------------------------------------------------------------------
 
@@ -54,21 +55,10 @@ VIRTUAL_TABLES: Final = words("fts5 fts5vocab rtree rtree_i32")
 
 # Functions ----------------------------------------------------------------------------------------------------------
 
-FUNCTIONS: Final = words(
+FUNCTIONS: Final = frozenset({*functions.FUNCTIONS, *functions.AGGREGATES, *functions.WINDOWS}) | words(
     """
-    abs changes char coalesce concat concat_ws format glob hex ifnull iif instr last_insert_rowid length like
-    likelihood likely load_extension lower ltrim max_scalar min_scalar nullif octet_length printf quote random randomblob replace
-    round rtrim sign substr substring total_changes trim typeof unhex unicode unlikely upper zeroblob
-    date time datetime julianday unixepoch strftime timediff current_date current_time current_timestamp
-    avg count group_concat max min string_agg sum total
-    row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
-    acos acosh asin asinh atan atan2 atanh ceil cos cosh degrees exp floor ln log log2 mod pi pow radians sin sinh sqrt
-    tan tanh trunc
-    json json_array json_array_length json_extract -> ->> json_insert json_object json_patch json_remove json_replace
-    json_set json_type json_valid json_quote json_group_array json_group_object json_each json_tree
-    jsonb jsonb_array jsonb_extract jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set
-    jsonb_group_array jsonb_group_object
-    match highlight bm25 snippet
+    coalesce ifnull iif nullif load_extension max_scalar min_scalar current_date current_time current_timestamp
+    -> ->> json_each json_tree match bm25
     sqlite_rename_column sqlite_rename_table sqlite_rename_test sqlite_drop_column sqlite_rename_quotefix
     """
 )
@@ -103,17 +93,10 @@ def absent_tables(statement: StatementText) -> list[Token]:
 
 def refused_default(statement: StatementText) -> Token | None:
     """The function that always fails in a `DEFAULT (…)` of a table: SQLite's authorizer is not asked about it there."""
-    if statement.keyword not in ("CREATE", "ALTER"):
-        return None
-    depth = 0
-    for before, token, after in zip(statement.tokens, statement.tokens[1:], statement.tokens[2:], strict=False):
-        if token.text == "(" and (depth or before.word == "DEFAULT"):
-            depth += 1
-        elif token.text == ")" and depth:
-            depth -= 1
-        elif depth and after.text == "(" and (token.name or "").lower() in REFUSED_FUNCTIONS - FUNCTIONS:
-            return token
-    return None
+    tokens = statement.tokens if statement.keyword in ("CREATE", "ALTER") else ()
+    places = (at for at, token in enumerate(tokens, 1) if token.word == "DEFAULT")
+    calls = (token for at in places for token, after in pairwise(enclosed(tokens, at)) if after.text == "(")
+    return next((call for call in calls if (call.name or "").lower() in REFUSED_FUNCTIONS - FUNCTIONS), None)
 
 
 # Pragmas ------------------------------------------------------------------------------------------------------------

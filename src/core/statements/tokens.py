@@ -120,6 +120,16 @@ def outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
             yield index, token
 
 
+def enclosed(tokens: Sequence[Token], at: int) -> Sequence[Token]:
+    """Return the tokens between the parenthesis at a place and its other one; none where there is another token."""
+    depth = 0
+    for end, token in enumerate(tokens[at:], at):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth:
+            return tokens[at + 1 : end]
+    return tokens[at + 1 :]
+
+
 def numbered(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
     """Give the parameters, as often as each is written, with their numbers, which are the places of their values.
 

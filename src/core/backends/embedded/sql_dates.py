@@ -18,7 +18,7 @@ from weakref import ref
 
 from core.context import Clock
 from core.sql.connection import ClosingConnection
-from core.statements.tokens import Token, quoted, tokens_of
+from core.statements.tokens import Token, enclosed, outside, quoted, tokens_of
 
 # The places among its arguments where each function takes a time; without the last of them it takes the present.
 _TIMES_AT: Final = {
@@ -103,7 +103,7 @@ def _expressions(kind: str, words: Sequence[Token]) -> Iterator[tuple[str, Seque
         before = words[at - 1]
         place = {"CHECK": "a CHECK constraint", "AS": "a generated column"}.get(before.text.upper())
         if place is not None and before.kind == "word":
-            yield place, [word for argument in _arguments(words, at) for word in argument]
+            yield place, enclosed(words, at)
 
 
 def _asking(sql: str, words: Sequence[Token]) -> Iterator[tuple[str, str | None]]:
@@ -128,22 +128,13 @@ def _asking(sql: str, words: Sequence[Token]) -> Iterator[tuple[str, str | None]
                 yield name, f"lower({text}) IN ({', '.join(repr(word) for word in asks)})"
 
 
-def _arguments(words: Sequence[Token], opening: int) -> list[list[Token]]:
+def _arguments(words: Sequence[Token], opening: int) -> list[Sequence[Token]]:
     """Return the arguments between the parenthesis at `opening` and its end, divided at their commas."""
-    arguments: list[list[Token]] = []
-    depth = 0
-    for word in words[opening:]:
-        depth += (word.text == "(") - (word.text == ")")
-        if depth == 0:
-            break
-        if depth == 1 and word.text in ("(", ","):
-            if word.text == ",":
-                arguments.append([])
-            continue
-        if not arguments:
-            arguments.append([])
-        arguments[-1].append(word)
-    return arguments
+    inside = enclosed(words, opening)
+    cuts = [at for at, word in outside(inside) if word.text == ","]
+    return [
+        inside[begin:end] for begin, end in zip([0, *(at + 1 for at in cuts)], [*cuts, None], strict=True) if inside
+    ]
 
 
 def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:

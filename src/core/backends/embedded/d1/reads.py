@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 import attrs
@@ -222,13 +223,8 @@ def _looked_up(connection: sqlite3.Connection, tokens: Sequence[Token]) -> int |
         return 0
     if len(names) > 1 and keys[0][1].lower() not in names:
         return 0
-    depth = rows = 0
-    for token in tokens[values + 1 :]:
-        if depth == 0 and token.text not in ("(", ")", ","):
-            break
-        rows += depth == 0 and token.text == "("
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-    return rows
+    between = takewhile(lambda text: text in (")", ","), (token.text for _, token in outside(tokens[values + 1 :])))
+    return [*between].count(")")
 
 
 def _described(beside: sqlite3.Connection, name: str) -> tuple[str, str]:
