@@ -23,9 +23,9 @@ from core.program.modules import Modules, Scope
 from core.program.reader import Reader
 from core.program.receivers import Receivers
 from core.program.sources import Sources
-from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
+from core.sql.interpolated import Interpolated, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
-from core.sql.statement import Statement
+from core.sql.statement import Statement, Text
 
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\s", re.IGNORECASE)
 _LONGEST: Final = 50

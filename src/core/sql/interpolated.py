@@ -13,6 +13,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from core.sql.rules import FUNCTIONS
+from core.sql.statement import Text
 from core.statements.tokens import Token, number_of, tokens_of, words
 
 FIXED: Final = 0
@@ -38,13 +39,6 @@ class Interpolated(NamedTuple):
     state: int
     several: bool = False
     choices: tuple[str, ...] = ()
-
-
-class Text(NamedTuple):
-    """One of the texts that parts may make, with the choices that it is made of: the value and its text."""
-
-    text: str
-    chosen: frozenset[tuple[str, str]] = frozenset()
 
 
 def texts_of(parts: Sequence[str | Interpolated]) -> Sequence[Text]:

@@ -6,12 +6,9 @@ They may come from a cache, so nothing of what reads SQL is loaded for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from core.values import frozen
-
-if TYPE_CHECKING:
-    from core.sql.interpolated import Text
 
 T = TypeVar("T")
 Storage = Literal["integer", "real", "text", "blob"]
@@ -77,6 +74,13 @@ class SqlProblem:
     message: str
     at: int = 0
     table: str = ""
+
+
+class Text(NamedTuple):
+    """One of the texts that a program may put together, with the choices that it is made of: the value and its text."""
+
+    text: str
+    chosen: frozenset[tuple[str, str]] = frozenset()
 
 
 @frozen
