@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from core.sql.catalog import Migrated, TableInfo
 from core.sql.functions import AGGREGATES
 from core.sql.syntax import (
-    Between,
     Call,
     Change,
     Constant,
@@ -131,7 +130,7 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
                 ranges += [name for name in (column(left), column(right)) if name is not None]
             case In(operand=operand):
                 equal += [name] if (name := column(operand)) is not None else []
-            case Between(operand=operand):
+            case Operator(name="BETWEEN", operands=(operand, _, _)):
                 ranges += [name] if (name := column(operand)) is not None else []
             case _:
                 pass

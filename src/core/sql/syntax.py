@@ -43,7 +43,7 @@ class Name(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """An operator in capitals with its operands: one, two, or three for LIKE with ESCAPE."""
+    """An operator in capitals with its operands: one, two, or three for BETWEEN, and LIKE with ESCAPE."""
 
     name: str
     operands: tuple[Expression, ...]
@@ -79,14 +79,6 @@ class Cast(NamedTuple):
     type: str
 
 
-class Between(NamedTuple):
-    """operand BETWEEN low AND high."""
-
-    operand: Expression
-    low: Expression
-    high: Expression
-
-
 class In(NamedTuple):
     """operand IN (items) or IN (query); neither for a table."""
 
@@ -96,15 +88,10 @@ class In(NamedTuple):
 
 
 class Subquery(NamedTuple):
-    """A query in the place of a value."""
+    """A query in the place of a value, or behind EXISTS (`exists`)."""
 
     query: Query
-
-
-class Exists(NamedTuple):
-    """EXISTS (query)."""
-
-    query: Query
+    exists: bool = False
 
 
 class Row(NamedTuple):
@@ -113,9 +100,7 @@ class Row(NamedTuple):
     items: tuple[Expression, ...]
 
 
-Expression: TypeAlias = (
-    "Constant | Parameter | Name | Operator | Call | Case | Cast | Between | In | Subquery | Exists | Row"
-)
+Expression: TypeAlias = "Constant | Parameter | Name | Operator | Call | Case | Cast | In | Subquery | Row"
 
 # Queries ------------------------------------------------------------------------------------------------------------
 
@@ -595,7 +580,7 @@ class _Reader:
             case "BETWEEN":
                 low = self.binary(_OPERANDS)
                 self.expect("AND")
-                return Between(left, low, self.binary(_OPERANDS))
+                return Operator("BETWEEN", (left, low, self.binary(_OPERANDS)))
             case "LIKE" | "GLOB" | "MATCH" | "REGEXP":
                 operands = (left, self.binary(_OPERANDS))
                 return Operator(word, (*operands, self.binary(_OPERANDS)) if self.skip("ESCAPE") else operands)
@@ -691,7 +676,7 @@ class _Reader:
                 self.expect("(")
                 query = self.query(self.common())
                 self.expect(")")
-                return Exists(query)
+                return Subquery(query, exists=True)
             case _:
                 self.at -= 1
                 return None

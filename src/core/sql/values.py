@@ -18,7 +18,6 @@ from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, 
 from core.sql.messages import left_out
 from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
 from core.sql.syntax import (
-    Between,
     Call,
     Case,
     Cast,
@@ -27,7 +26,6 @@ from core.sql.syntax import (
     Constant,
     Core,
     Derived,
-    Exists,
     Expression,
     From,
     In,
@@ -531,17 +529,13 @@ class _Evaluation:
             case Cast(operand=operand, type=declared):
                 value = self.evaluate(operand, scope)
                 return _alone(value)._replace(storage=storages(affinity(declared)))
-            case Between(operand=operand):
-                self.beside(operand, expression[1:], scope, equal=False)
-                values = [self.evaluate(part, scope) for part in expression]
-                return Column(_INTEGER, never=all(value.never for value in values))
             case In():
                 return self.inside(expression, scope)
-            case Subquery(query=query):
-                return self.subquery(query, scope)
-            case Exists(query=query):
+            case Subquery(query=query, exists=True):
                 self.query(query, scope)
                 return Column(_INTEGER, never=True)
+            case Subquery(query=query):
+                return self.subquery(query, scope)
             case Row(items=items):
                 for item in items:
                     self.evaluate(item, scope)
@@ -552,6 +546,8 @@ class _Evaluation:
             use = "is" if name == "IS" else "compare"
             self.beside(operands[0], operands[1:], scope, use, equal=name in ("=", "IS"))
             self.beside(operands[1], operands[:1], scope, use, equal=name in ("=", "IS"))
+        if name == "BETWEEN":
+            self.beside(operands[0], operands[1:], scope, equal=False)
         if name == "ISNULL" or (name == "IS" and any(_is_null(operand) for operand in operands)):
             for operand in operands:
                 if isinstance(operand, Parameter):
@@ -559,10 +555,9 @@ class _Evaluation:
         values = [self.evaluate(operand, scope) for operand in operands]
         if name == "+" and len(values) == 1:
             return _alone(values[0])
-        rule = OPERATORS[name]
-        if name in ("AND", "OR"):
+        if name in ("AND", "OR", "BETWEEN"):
             return Column(_INTEGER, never=all(value.never for value in values))
-        value = self.applied(rule, values)
+        value = self.applied(OPERATORS[name], values)
         if name in ("LIKE", "GLOB") and "blob" in _storages(values):
             return Column(_INTEGER, never=value.never)  # SQLite may be built so that no blob is like anything
         divisor = operands[-1]
