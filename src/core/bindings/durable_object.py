@@ -16,6 +16,7 @@ from typing_extensions import TypedDict, TypeForm, TypeVar, Unpack
 from core.bindings import binding_call
 from core.bindings.numbers import MAX_SAFE_INTEGER, TOO_LARGE
 from core.errors import DurableObjectTypeError
+from core.http.streams import well_formed
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def sql_binding(value: object) -> str | float | bytes | None:
         case None | float() | bytes():
             return value
         case str():
-            return (
-                value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-            )
+            return well_formed(value)
         case int():
             if abs(value) > MAX_SAFE_INTEGER:
                 raise DurableObjectTypeError(f"{value} {TOO_LARGE}")

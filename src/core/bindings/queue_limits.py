@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
 from core.bindings.numbers import refuse_large_numbers
 from core.bindings.queue import MessageSendRequest, QueueContentType
@@ -23,6 +23,8 @@ MAX_MESSAGE: Final = 128_000
 MAX_BATCH_COUNT: Final = 100
 MAX_BATCH_BYTES: Final = 256_000
 MAX_DELAY: Final = 86_400
+
+D = TypeVar("D", int, None)
 
 _SEND_LESS: Final = "Send less, or put the body into KV or R2 and send its key"
 _SPLIT: Final = "Send the messages in several batches"
@@ -49,8 +51,12 @@ def request_of(message: Any) -> MessageSendRequest[Any]:
     return MessageSendRequest(given["body"], given.get("content_type"), given.get("delay_seconds"))
 
 
-def check_delay(verb: Verb, seconds: object) -> int:
-    """A delay in whole seconds. Raises QueueTypeError for anything but a number, QueueError for one out of range."""
+def check_delay(verb: Verb, seconds: object, otherwise: D) -> int | D:
+    """A delay in whole seconds, or `otherwise` where none is given. Raises QueueTypeError for anything but a number,
+    QueueError for one out of range.
+    """
+    if seconds is None:
+        return otherwise
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
         raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
     whole = int(seconds)

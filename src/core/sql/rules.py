@@ -150,7 +150,9 @@ def allows_pragma(name: str, argument: str | None) -> bool:
 
 def refusal(statement: StatementText) -> str | None:
     """Return why D1 refuses a statement, where its first words tell, without the way to fix it."""
-    tokens = _without_explain(statement.tokens)
+    tokens = statement.tokens
+    if statement.keyword == "EXPLAIN":
+        tokens = tokens[3:] if [token.word for token in tokens[1:3]] == ["QUERY", "PLAN"] else tokens[1:]
     word = tokens[0].word if tokens else ""
     if word in TRANSACTION_STATEMENTS:
         return f"D1 refuses {word}"
@@ -179,12 +181,6 @@ def renames_to_reserved(statement: StatementText) -> bool:
     return [token.word for token in last[:2]] == ["RENAME", "TO"] and is_reserved(last[2].name or last[2].text[1:])
 
 
-def _without_explain(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    if not tokens or tokens[0].word != "EXPLAIN":
-        return tokens
-    return tokens[3:] if [token.word for token in tokens[1:3]] == ["QUERY", "PLAN"] else tokens[1:]
-
-
 def _pragma_refusal(tokens: tuple[Token, ...]) -> str | None:
     """Judge `PRAGMA name`, `PRAGMA name = argument`, `PRAGMA name(argument)`, each with a schema or without."""
     schema = "main"
@@ -194,9 +190,9 @@ def _pragma_refusal(tokens: tuple[Token, ...]) -> str | None:
     if not rest:
         return None  # SQLite finds the mistake
     name = rest[0].name or rest[0].text
-    argument = (
-        "".join(_unquoted(token) for token in rest[2:] if token.text not in (")", "+")) if len(rest) > 2 else None
-    )
+    given = (token for token in rest[2:] if token.text not in (")", "+"))
+    texts = (token.text[1:-1] if token.kind == "string" else token.name or token.text for token in given)
+    argument = "".join(texts) if len(rest) > 2 else None
     if schema == "main" and allows_pragma(name, argument):
         return None
     if schema != "main":
@@ -204,10 +200,6 @@ def _pragma_refusal(tokens: tuple[Token, ...]) -> str | None:
     if name.lower() not in PRAGMAS:
         return f"D1 does not authorize PRAGMA {name}"
     return f"D1 does not authorize PRAGMA {name} {'without an argument' if argument is None else f'with the argument {argument}'}"
-
-
-def _unquoted(token: Token) -> str:
-    return token.text[1:-1] if token.kind == "string" else token.name or token.text
 
 
 def _module_refusal(tokens: tuple[Token, ...]) -> str | None:

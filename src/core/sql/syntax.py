@@ -235,7 +235,6 @@ _NEGATION, _COMPARISON, _OPERANDS = 2, 3, 4
 _BINDS: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators.split()}
 _UNARY: Final = words("- + ~")
 _OUTER: Final[Mapping[str, JoinKind]] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
-_AFTER_NAME: Final = words(", FROM )")
 _VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CASE CAST NOT EXISTS")
 """The keywords that a value may begin with."""
 
@@ -540,12 +539,6 @@ class _Reader:
     # -- expressions, from the operators that bind least
 
     def expression(self) -> Expression:
-        marks, at = self.marks, self.at
-        # Most of those in a list are a name, and there is nothing more to read.
-        if marks[at + 1] in _AFTER_NAME and self.tokens[at].kind == "word" and marks[at] not in _VALUES:
-            return Name(None, self.identifier())
-        if marks[at + 1] == "." and marks[at + 3] in _AFTER_NAME:
-            return self.named()
         return self.binary(0)
 
     def binary(self, level: int) -> Expression:

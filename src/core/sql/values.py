@@ -486,7 +486,8 @@ class _Evaluation:
             entries = [
                 entry
                 for entry in scope.entries
-                if qualifier in (None, entry.alias) and (column in entry.columns or _is_rowid(entry, column))
+                if qualifier in (None, entry.alias)
+                and (column in entry.columns or (column in _ROWIDS and entry.table and not entry.table.view))
             ]
             if qualifier is None and len(entries) > 1:
                 entries = [entry for entry in entries if entry.alias != "excluded"]
@@ -775,10 +776,6 @@ def _of_column(table: TableInfo, column: TableColumn) -> Column:
     source = f"{table.name}.{column.name}"
     about, allowed = source if null else "", column.allowed
     return Column(column.storage or ANY, null, about, column.filled, source, column.declared, allowed=allowed)
-
-
-def _is_rowid(entry: _Entry, name: str) -> bool:
-    return name in _ROWIDS and entry.table is not None and not entry.table.view
 
 
 def _are_numbers(values: Sequence[Column]) -> bool:

@@ -48,7 +48,7 @@ def load(data: bytes) -> object:
         case b"S":
             return data[1:].decode("utf-8", "surrogatepass")
         case b"J":
-            return _untag(json.loads(data[1:].decode("utf-8", "surrogatepass")))
+            return json.loads(data[1:].decode("utf-8", "surrogatepass"), object_hook=_untag)
         case kind:
             raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
@@ -105,16 +105,12 @@ def _bare(value: Any) -> object:
             return bytes(value)
 
 
-def _untag(value: Any) -> object:
-    whole = value  # not narrowed by what follows
-    if isinstance(value, list):
-        return [_untag(item) for item in whole]
-    if not isinstance(value, dict):
-        return value
-    kind, inner = whole.get("$"), whole.get("v")
-    match kind:
+def _untag(value: dict[str, Any]) -> object:
+    """What an object of JSON stands for, in which the others are values already."""
+    inner: Any = value.get("v")
+    match value.get("$"):
         case None:
-            return {key: _untag(item) for key, item in whole.items()}
+            return value
         case "float":
             return float(inner)
         case "bytes":
@@ -122,10 +118,10 @@ def _untag(value: Any) -> object:
         case "date":
             return datetime.fromisoformat(inner)
         case "set":
-            return {_untag(item) for item in inner}
+            return set(inner)
         case "map":
-            return {_untag(key): _untag(item) for key, item in inner}
-        case _:
+            return dict(inner)
+        case kind:
             raise CloneError(
                 f"a stored value is of the unknown kind {kind!r}: a newer version of this package wrote it"
             )

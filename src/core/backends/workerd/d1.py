@@ -88,8 +88,8 @@ class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
         return _result(rows_of(await self._call("run")), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[object]]:
-        rows: list[list[object]] = rows_of(await self._call("raw", column_names=bool(column_names)))
-        return [[_cell(value) for value in row] for row in rows]
+        rows: list[list[Any]] = rows_of(await self._call("raw", column_names=bool(column_names)))
+        return [[bytes(value) if value.__class__ is list else value for value in row] for row in rows]
 
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
@@ -132,10 +132,6 @@ def _outgoing(value: object) -> object:
 
 
 # Values in ------------------------------------------------------------------------------------------------------------
-
-
-def _cell(value: Any) -> Any:
-    return bytes(value) if value.__class__ is list else value
 
 
 def _row(row: Mapping[str, Any]) -> D1Row:

@@ -28,7 +28,6 @@ from core.bindings.queue import (
 from core.bindings.queue_limits import (
     MAX_BATCH_BYTES,
     MAX_MESSAGE,
-    Verb,
     check_batch,
     check_content_type,
     check_delay,
@@ -47,7 +46,7 @@ class WorkerdQueue(JsEngine, Queue[Any]):
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        delay = _delay("send", delay_seconds)
+        delay = check_delay("send", delay_seconds, None)
         parent, kind = parent_to_send(), check_content_type(str(content_type).lower(), content_type)
         value, size = _outgoing(body, kind, parent)
         if parent and size > MAX_MESSAGE:
@@ -66,7 +65,7 @@ class WorkerdQueue(JsEngine, Queue[Any]):
         if parent and (max(sizes) > MAX_MESSAGE or sum(sizes) > MAX_BATCH_BYTES):
             outgoing, sizes = _entries(requests, "")
         check_batch(sizes)
-        delay = _delay("sendBatch", delay_seconds)
+        delay = check_delay("sendBatch", delay_seconds, None)
         return _response(await self._call("sendBatch", outgoing, delay_seconds=delay))
 
 
@@ -101,7 +100,7 @@ class WorkerdMessage(JsBacked, Message[Any]):
         return _taken_apart(from_js(self._js.body))
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        self._now("retry", delay_seconds=_delay("retry", delay_seconds))
+        self._now("retry", delay_seconds=check_delay("retry", delay_seconds, None))
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
@@ -130,7 +129,7 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._now("retryAll", delay_seconds=_delay("retryAll", delay_seconds))
+        self._now("retryAll", delay_seconds=check_delay("retryAll", delay_seconds, None))
 
 
 def _with_parent(body: object, parent: str) -> object:
@@ -157,7 +156,7 @@ def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[
     for request in requests:
         kind = check_content_type("json" if request.content_type is None else request.content_type)
         value, size = _outgoing(request.body, kind, parent)
-        delay = options(delay_seconds=_delay("sendBatch", request.delay_seconds))
+        delay = options(delay_seconds=check_delay("sendBatch", request.delay_seconds, None))
         entries.append({"body": value, "contentType": kind, **delay})
         sizes.append(size)
     return entries, sizes
@@ -167,10 +166,6 @@ def _outgoing(body: object, kind: QueueContentType, parent: str) -> tuple[object
     """A body for the runtime, and the bytes of it that count."""
     value = written(_with_parent(body, parent) if kind in ("json", "v8") else body, kind)
     return js_json(value) if kind == "json" else js_value(value), size_of(value, kind)
-
-
-def _delay(verb: Verb, seconds: object) -> int | None:
-    return None if seconds is None else check_delay(verb, seconds)
 
 
 def _response(answer: object) -> QueueSendResponse:

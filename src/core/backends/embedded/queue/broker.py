@@ -149,7 +149,7 @@ class EmbeddedQueue(Hookable, Queue[T]):
         value = written(body, kind)
         data = stored_as(value, kind)
         check_message(size_of(value, kind))
-        delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
+        delay = check_delay("send", delay_seconds, self._delivery_delay)
         return await self._broker.send("send", self.name, [(kind, data, delay)])
 
     async def _send_batch(
@@ -166,11 +166,8 @@ class EmbeddedQueue(Hookable, Queue[T]):
             bodies.append((kind, stored_as(value, kind)))
             sizes.append(size_of(value, kind))
         check_batch(sizes, most=self._max_batch_bytes)
-        common = self._delivery_delay if delay_seconds is None else check_delay("sendBatch", delay_seconds)
-        delays = [
-            common if request.delay_seconds is None else check_delay("sendBatch", request.delay_seconds)
-            for request in requests
-        ]
+        common = check_delay("sendBatch", delay_seconds, self._delivery_delay)
+        delays = [check_delay("sendBatch", request.delay_seconds, common) for request in requests]
         outgoing: list[Outgoing] = [(kind, data, delay) for (kind, data), delay in zip(bodies, delays, strict=True)]
         return await self._broker.send("sendBatch", self.name, outgoing)
 

@@ -130,7 +130,7 @@ class Delivery(Generic[T]):
             self.all_acked = True
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        delay = None if delay_seconds is None else check_delay("retryAll", delay_seconds)
+        delay = check_delay("retryAll", delay_seconds, None)
         if self.all_acked:
             self._warn("retry_all()", "ack_all()")
         else:
@@ -146,7 +146,7 @@ class Delivery(Generic[T]):
             self.acked.add(id)
 
     def retry(self, id: str, delay_seconds: int | None) -> None:
-        delay = None if delay_seconds is None else check_delay("retry", delay_seconds)
+        delay = check_delay("retry", delay_seconds, None)
         if self.all_acked:
             self._warn(f"retry() on message {id}", "ack_all()")
         elif id in self.acked:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
@@ -140,7 +139,14 @@ def span_of(given: Ranges) -> Callable[[int], tuple[int, int]]:
     Raises R2TypeError or R2ValueError for a value that can never be a range.
     """
     if isinstance(given, HeadersView):
-        return partial(_header_range, given.get("range") or "")
+        header = re.sub(" *([=-]) *", r"\1", given.get("range") or "")
+
+        def of_header(size: int) -> tuple[int, int]:
+            part = parse_range(header, size)
+            # The whole object where it asks for several parts, or for a part that does not exist.
+            return (part.start, part.length) if part is not None and part.satisfiable else (0, size)
+
+        return of_header
     wanted = record(R2Range, given, "range")
     offset = _range_number("Invalid range. Starting offset", "Invalid range. Starting offset", wanted.offset)
     length = _range_number("Invalid range. Length", "Invalid range. Length", wanted.length)
@@ -175,9 +181,3 @@ def _range_number(below: str, fraction: str, number: float | None) -> int | None
 
 def _number(number: float) -> str:
     return str(int(number)) if math.isfinite(number) and number == int(number) else str(number)
-
-
-def _header_range(header: str, size: int) -> tuple[int, int]:
-    """The bytes of a Range header; all of them when it asks for several parts, or for a part that does not exist."""
-    part = parse_range(re.sub(" *([=-]) *", r"\1", header), size)
-    return (part.start, part.length) if part is not None and part.satisfiable else (0, size)

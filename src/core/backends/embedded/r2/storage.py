@@ -25,7 +25,7 @@ from core.context import Clock
 
 T = TypeVar("T")
 
-IN_PROGRESS, COMPLETED, ABORTED = 0, 1, 2
+IN_PROGRESS, ENDED = 0, 1
 
 _KEPT: Final = 7 * 24 * 3600 * 1000
 """Milliseconds that an upload in parts is kept, as on the platform."""
@@ -185,7 +185,7 @@ class BucketStorage(R2Storage[Incoming]):
                 if upload is None:
                     refuse("abortMultipartUpload", 10024)
                 if upload[0] == IN_PROGRESS:
-                    _end(connection, upload_id, ABORTED)
+                    _end(connection, upload_id)
 
         await self._change("abortMultipartUpload", write)
 
@@ -227,11 +227,11 @@ def _complete(connection: sqlite3.Connection, key: bytes, upload_id: str, chosen
         "UPDATE r2_pieces SET owner = ? WHERE owner = ? AND number = ?",
         [(row.version, upload_id, part.number) for part in parts],
     )
-    _end(connection, upload_id, COMPLETED)
+    _end(connection, upload_id)
     return row
 
 
-def _end(connection: sqlite3.Connection, upload_id: str, state: int) -> None:
+def _end(connection: sqlite3.Connection, upload_id: str) -> None:
     """Complete or abort an upload, inside a transaction. The parts that it still has are deleted."""
     connection.execute("DELETE FROM r2_pieces WHERE owner = ?", (upload_id,))
-    connection.execute("UPDATE r2_uploads SET state = ? WHERE upload_id = ?", (state, upload_id))
+    connection.execute("UPDATE r2_uploads SET state = ? WHERE upload_id = ?", (ENDED, upload_id))
