@@ -1,6 +1,4 @@
-"""A stand-in for a binding that the place has no service for: an application starts with it, and no call of it
-succeeds.
-"""
+"""A stand-in for a binding that the place has no service for: an application starts, and no call of it succeeds."""
 
 from __future__ import annotations
 

@@ -172,9 +172,7 @@ class DurableObjectNamespace(Protocol[T_co]):
 
 @frozen
 class AlarmInvocationInfo:
-    """The reason of a call of `alarm`: the number of failures before, and the time it was set for, in milliseconds
-    since 1970.
-    """
+    """Why `alarm` is called: the number of failures before, and the time it was set for, in milliseconds since 1970."""
 
     retry_count: int
     is_retry: bool

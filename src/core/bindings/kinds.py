@@ -13,9 +13,7 @@ from typing import Any, Final, NamedTuple
 
 
 def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
-    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON
-    `"env.staging.vars"`.
-    """
+    """A TOML header, such as `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON `"env.staging.vars"`."""
     dotted = ".".join([*(("env", environment) if environment else ()), *section])
     if json:
         return f'"{dotted}"'
@@ -65,9 +63,7 @@ class Kind(NamedTuple):
         return header(self.section, environment=environment, many=self.many, json=json)
 
     def write(self, name: str, environment: str | None = None, *, json: bool = False) -> str:
-        """Return the configuration that declares a binding of this kind, for example `[[kv_namespaces]] binding =
-        "COUNTERS"`.
-        """
+        """Return the configuration that declares a binding of this kind: `[[kv_namespaces]] binding = "COUNTERS"`."""
         if not json:
             return f'{self.table(environment)} {self.key} = "{name}"'
         entry = f'{{ "{self.key}": "{name}" }}'

@@ -145,9 +145,7 @@ class Message(Protocol[T_co]):
 
     @property
     def attempts(self) -> int:
-        """The number of this attempt, from 1. One whose process ended meanwhile counts too. A dead letter queue starts
-        from 1 again.
-        """
+        """The number of this attempt, from 1: one whose process ended counts, and a dead letter queue begins anew."""
         ...
 
     def ack(self) -> None:

@@ -168,9 +168,7 @@ class R2RangeDict(TypedDict, total=False):
 
 @frozen
 class R2Checksums:
-    """The checksums that are kept of an object: always the MD5 (except of multipart objects), and those that `put` was
-    given.
-    """
+    """The checksums of an object: always the MD5, but of multipart objects, and those that `put` was given."""
 
     md5: bytes | None = None
     sha1: bytes | None = None

@@ -33,9 +33,7 @@ VectorizeFilter: TypeAlias = Mapping[
 
 @frozen
 class VectorizeVector:
-    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and the metadata kept beside
-    it.
-    """
+    """A vector: its id of at most 64 bytes, a number for each dimension of the index, and the metadata beside it."""
 
     id: str
     values: Sequence[float]
@@ -71,9 +69,7 @@ class VectorizeAsyncMutation:
 
 @frozen
 class VectorizeIndexInfo:
-    """The index: how many vectors of how many dimensions, and up to which change, and ISO 8601 time, it is
-    processed.
-    """
+    """The index: the number of vectors and dimensions, and the last change and ISO 8601 time it has processed."""
 
     vector_count: int
     dimensions: int

@@ -366,9 +366,7 @@ _CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
 
 
 def _is_rowid(declared: object, keys: int, sql: str) -> bool:
-    """True if a column of the primary key is the rowid: the only one, an INTEGER, and not the oddity `INTEGER PRIMARY
-    KEY DESC`.
-    """
+    """True if a column of the primary key is the rowid: an only INTEGER, and not the odd `INTEGER PRIMARY KEY DESC`."""
     return keys == 1 and str(declared or "").upper() == "INTEGER" and " DESC" not in sql.upper()
 
 

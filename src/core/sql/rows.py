@@ -103,9 +103,7 @@ class RowClass(NamedTuple):
 
 
 def check_values(statement: Statement, given: int | None) -> str | None:
-    """Return the mistake in the number of values given to `bind`; None where `given` is, for a statement never
-    bound.
-    """
+    """Return the mistake in the number of values given to `bind`; `given` is None for a statement never bound."""
     takes = statement.takes
     if takes is None or takes == (given or 0):
         return None

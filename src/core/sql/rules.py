@@ -172,9 +172,7 @@ def refusal(statement: StatementText) -> str | None:
 
 
 def renames_to_reserved(statement: StatementText) -> bool:
-    """Return whether a statement is an ALTER TABLE that gives a table a reserved name:
-    SQLite's authorizer sees the old one.
-    """
+    """Return whether an ALTER TABLE gives a table a reserved name: SQLite's authorizer sees the old one."""
     if statement.keyword != "ALTER":
         return False
     last = statement.tokens[-3:]
@@ -243,9 +241,7 @@ def is_transaction(action: int) -> bool:
 
 
 def allows(action: int, first: str | None, second: str | None, database: str | None) -> bool:
-    """Return whether D1 allows an action, given as SQLite's authorizer is
-    (https://www.sqlite.org/c3ref/c_alter_table.html).
-    """
+    """Whether D1 allows an action, as an authorizer is asked: https://www.sqlite.org/c3ref/c_alter_table.html."""
     if action in (sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_DETACH):
         # These two give the name of the database first.
         first, second, database = second, None, first

@@ -78,9 +78,7 @@ class Schema:
         return Statement(tuple(problems), columns=(), unknown=unknown, newer=newer)
 
     def scans(self, sql: str) -> tuple[str, ...]:
-        """The tables that a statement reads without an index; nothing where the schema or the statement is not
-        known.
-        """
+        """The tables that a statement reads without an index; none where the schema or the statement is not known."""
         return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 
     def _analyse(self, sql: str) -> Statement:

@@ -355,9 +355,7 @@ class _Evaluation:
         return columns, scope
 
     def may_be_empty(self, core: Core) -> bool:
-        """True if a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be
-        nothing.
-        """
+        """True if a SELECT gives its one row also where it finds none: it aggregates all, and there may be nothing."""
         if core.group or core.having is not None or not any(_aggregates(column.value) for column in core.columns):
             return False
         return core.where is not None or not _has_row(core.source)

@@ -84,9 +84,7 @@ class CronSchedule:
             _log.exception('the trigger "%s" of %s failed', cron.text, datetime.fromtimestamp(moment, UTC).isoformat())
 
     def _known(self, cron: Cron, now: float) -> float:
-        """The moment that was written down last. An expression is known from its first start on: nothing was missed
-        before that.
-        """
+        """The moment that was written down last: before its first start an expression has missed none."""
 
         def known() -> float:
             with self._database.transaction() as connection:

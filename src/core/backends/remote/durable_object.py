@@ -204,9 +204,7 @@ class ObjectServer:
         self._server = await asyncio.start_server(self._accepted, sock=self._listener)
 
     async def close(self) -> None:
-        """Begin no more calls, close the WebSockets with 1001, and return when the calls that run have been
-        answered.
-        """
+        """Begin no more calls, close the WebSockets with 1001, and return when the calls that run are answered."""
         self._closing = True
         if self._server is not None:
             self._server.close()

@@ -44,9 +44,7 @@ objects, and `Fetcher` is the class of many kinds: there the annotation counts f
 
 
 def build_env(env_class: type[E] | None, env: object, secrets: Mapping[str, str] | None = None) -> E:
-    """The Env, `secrets` before what the runtime has. Raises EnvError for everything that is missing or of the wrong
-    kind.
-    """
+    """The Env, `secrets` before what the runtime has. Raises EnvError for all that is missing or of the wrong kind."""
     source = unwrap(env)
     absent = _absent(env_class, source)
     # An Env without annotations has every binding as it is told without one.

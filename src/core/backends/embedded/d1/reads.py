@@ -106,9 +106,7 @@ class RowsRead:
         return max(read, 1) if visited and text != _NOTHING else read
 
     def note(self, statement: Statement, read: int | None, returned: int) -> int:
-        """Add up the rows of a statement that ran, and return them:
-        those `returned` where they could not be counted.
-        """
+        """Add up the rows of a statement that ran, and return them: those `returned` where they were not counted."""
         rows = returned if read is None else read
         self.total += rows
         call = counted.get()
@@ -228,9 +226,7 @@ def _looked_up(connection: sqlite3.Connection, tokens: Sequence[Token]) -> int |
 
 
 def _described(beside: sqlite3.Connection, name: str) -> tuple[str, str]:
-    """The kind of a table or view, and the text that made it; both empty where a name is of neither, or of another
-    kind.
-    """
+    """The kind of a table or view, and the text that made it; both empty for a name of neither, or of another kind."""
     found = beside.execute("SELECT type, sql FROM main.sqlite_master WHERE lower(name) = ?", (name,)).fetchone()
     kind, text = ("", "") if found is None else (found[0].decode(), (found[1] or b"").decode())
     return (kind, text) if kind in ("table", "view") and not text.upper().startswith("CREATE VIRTUAL") else ("", "")
@@ -263,9 +259,7 @@ def _reading_of(statement: Statement) -> tuple[tuple[str, str] | None, frozenset
 
 
 def _reading(statement: Statement) -> tuple[str, str] | None:
-    """The part of a statement that reads, as a query, and the same without its LIMIT; None where nothing of it
-    reads.
-    """
+    """The part of a statement that reads, as a query, and the same without its LIMIT; None where nothing reads."""
     text = with_names(statement.piece)
     tokens = tokens_of(text)
     at = _places(tokens)

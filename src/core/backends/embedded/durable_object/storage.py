@@ -1,6 +1,4 @@
-"""The storage of one object, as its class sees it: keys, values and the alarm, with and without waiting, transactions,
-and SQL.
-"""
+"""The storage of one object, as its class sees it: keys, values and the alarm, transactions, and SQL."""
 
 from __future__ import annotations
 

@@ -72,9 +72,7 @@ class Incoming:
 
 
 def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:
-    """Each piece, of those with their sizes, that has some of `length` bytes from `offset` on: where in it they begin,
-    and where they end.
-    """
+    """Each of some pieces, with their sizes, that has bytes of `length` from `offset` on: their begin and end in it."""
     begins = 0
     for piece, size in pieces:
         first, last = max(offset, begins), min(offset + length, begins + size)
