@@ -52,9 +52,7 @@ def request_of(message: Any) -> MessageSendRequest[Any]:
 
 
 def check_delay(verb: Verb, seconds: object, otherwise: D) -> int | D:
-    """A delay in whole seconds, or `otherwise` where none is given. Raises QueueTypeError for anything but a number,
-    QueueError for one out of range.
-    """
+    """A delay in whole seconds, `otherwise` without one. Raises QueueTypeError, and QueueError for one out of range."""
     if seconds is None:
         return otherwise
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):

@@ -115,6 +115,6 @@ OPERATORS: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(("/", "%"), Rule("*", "some")),
     "||": Rule("t", "any"),
     "->": Rule("t", "unknown"),
-    "->>": Rule("?", "unknown"),
+    **dict.fromkeys(("->>", "ROW"), Rule("?", "unknown")),
 }
 """Operators by their name in capitals; those that are not, or turned around, under the name of the plain one."""

@@ -65,17 +65,11 @@ def _first_syntax_error(statement: StatementText, near: str) -> Token | None:
 
 def _find_name(statement: StatementText, dotted: str) -> Token | None:
     tokens = statement.tokens
-    wanted = dotted.lower().split(".")
-    size = 2 * len(wanted) - 1
+    wanted = re.split(r"(\.)", dotted.lower())
+    size = len(wanted)
     unplaced = _unplaced(tokens)
     for index, token in enumerate(tokens):
-        part = tokens[index : index + size]
-        if len(part) < size:
-            break
-        names = part[::2]
-        if any(name.kind not in ("word", "quoted") for name in names) or any(dot.text != "." for dot in part[1::2]):
-            continue
-        if [(name.name or "").lower() for name in names] != wanted:
+        if [(part.name or part.text).lower() for part in tokens[index : index + size]] != wanted:
             continue
         after = tokens[index + size].text if index + size < len(tokens) else ""
         before = tokens[index - 1].text if index else ""

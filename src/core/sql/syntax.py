@@ -43,7 +43,7 @@ class Name(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """An operator in capitals with its operands: one, two, or three for BETWEEN, and LIKE with ESCAPE."""
+    """An operator in capitals with its operands: one or two, three for BETWEEN and LIKE with ESCAPE, any for ROW."""
 
     name: str
     operands: tuple[Expression, ...]
@@ -94,13 +94,7 @@ class Subquery(NamedTuple):
     exists: bool = False
 
 
-class Row(NamedTuple):
-    """Several values in parentheses."""
-
-    items: tuple[Expression, ...]
-
-
-Expression: TypeAlias = "Constant | Parameter | Name | Operator | Call | Case | Cast | In | Subquery | Row"
+Expression: TypeAlias = "Constant | Parameter | Name | Operator | Call | Case | Cast | In | Subquery"
 
 # Queries ------------------------------------------------------------------------------------------------------------
 
@@ -690,7 +684,7 @@ class _Reader:
         if (query := self.nested()) is not None:
             return Subquery(query)
         items = self.enclosed(self.expression)
-        return items[0] if len(items) == 1 else Row(items)
+        return items[0] if len(items) == 1 else Operator("ROW", items)
 
     def call(self) -> Expression:
         name = self.identifier()

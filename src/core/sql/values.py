@@ -35,7 +35,6 @@ from core.sql.syntax import (
     Parameter,
     Query,
     Returned,
-    Row,
     Star,
     Subquery,
     Table,
@@ -234,7 +233,8 @@ class _Evaluation:
             self.source(change.source, scope)
         for names, value in change.sets:
             self.evaluate(value, scope)
-            for name, part in zip(names, value.items if isinstance(value, Row) else (value,), strict=False):
+            parts = value.operands if isinstance(value, Operator) and value.name == "ROW" else (value,)
+            for name, part in zip(names, parts, strict=False):
                 self.store(table, name, part)
         for condition in (change.where, *change.others):
             if condition is not None:
@@ -535,10 +535,6 @@ class _Evaluation:
                 return Column(_INTEGER, never=True)
             case Subquery(query=query):
                 return self.subquery(query, scope)
-            case Row(items=items):
-                for item in items:
-                    self.evaluate(item, scope)
-                return _UNKNOWN
 
     def operator(self, name: str, operands: Sequence[Expression], scope: _Scope) -> Column:
         if len(operands) == 2 and name in ("=", "<", "<=", ">", ">=", "IS"):

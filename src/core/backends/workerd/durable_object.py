@@ -194,8 +194,7 @@ class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
         across = bridge()
-        # A promise of our own: the error of a coroutine would reach the calls that it breaks as a traceback of
-        # Python's.
+        # A promise of our own: a coroutine's error would reach the calls that it breaks as a traceback of Python's.
         section = across.js.Promise.withResolvers()
         running: list[asyncio.Future[T]] = []
 

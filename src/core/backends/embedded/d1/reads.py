@@ -171,8 +171,7 @@ class _Beside:
         self.connection.text_factory = bytes
         self._tables: dict[str, frozenset[str] | None] = {}
         (self.version,) = self.connection.execute("PRAGMA schema_version").fetchone()
-        # Whether a table-valued function was used: SQLite keeps it with the schema of the copy, and crashes on the next
-        # one.
+        # Whether a table-valued function was used: SQLite keeps it with the copy's schema, and crashes on the next.
         self.spent: bool = counts._database.connection.execute(_FUNCTIONS_IN_VIEWS).fetchone() is not None
 
     def take(self, copied: bytes) -> None:
