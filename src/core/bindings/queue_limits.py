@@ -102,19 +102,13 @@ def written(body: Any, kind: QueueContentType) -> Any:
             return given
 
 
+_JS_TYPES: Final = {bool: "boolean", int: "number", float: "number", str: "string"}
+
+
 def _refuse_body(kind: str, wanted: str, body: object) -> NoReturn:
     """Refuse a body that is not of its content type, in the platform's words."""
-    match body:
-        case bool():
-            got = "boolean"
-        case int() | float():
-            got = "number"
-        case str():
-            got = "string"
-        case _ if callable(body):
-            got = "function"
-        case _:
-            got = "object"
+    other = "function" if callable(body) else "object"
+    got = next((name for kind, name in _JS_TYPES.items() if isinstance(body, kind)), other)
     raise QueueTypeError(f'Content Type "{kind}" requires a value of type {wanted}, but received: {got}')
 
 

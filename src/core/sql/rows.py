@@ -25,19 +25,10 @@ ROW_KINDS: Final[Mapping[str, Kind]] = {
     "builtins.float": "float",
     "builtins.bool": "bool",
     "builtins.bytes": "bytes",
-    "datetime.datetime": "date",
-    "datetime.date": "date",
-    "datetime.time": "date",
-    "uuid.UUID": "date",
-    "builtins.list": "json",
-    "builtins.dict": "json",
-    "builtins.set": "json",
-    "builtins.frozenset": "json",
-    "builtins.tuple": "json",
-    "typing.List": "json",
-    "typing.Dict": "json",
-    "core.Unset": "unset",
-    "core.validation.unset.Unset": "unset",
+    **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time", "uuid.UUID"), "date"),
+    **dict.fromkeys(("builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "typing.List"), "json"),
+    **dict.fromkeys(("builtins.dict", "typing.Dict"), "json"),
+    **dict.fromkeys(("core.Unset", "core.validation.unset.Unset"), "unset"),
 }
 """The kind of the fields that are annotated with a type, by its full name."""
 

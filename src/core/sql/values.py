@@ -50,17 +50,19 @@ _NUMBERS: Final[frozenset[Storage]] = frozenset(["integer", "real"])
 _INTEGER: Final[frozenset[Storage]] = frozenset(["integer"])
 _REAL: Final[frozenset[Storage]] = frozenset(["real"])
 _ROWIDS: Final = words("rowid oid _rowid_")
-_JSON: Final[Mapping[str, tuple[str, bool]]] = {
-    "key": ("?", False),
-    "value": ("?", False),
-    "type": ("t", True),
-    "atom": ("?", False),
-    "id": ("i", True),
-    "parent": ("i", False),
-    "fullkey": ("t", True),
-    "path": ("t", True),
+_JSON: Final = {
+    "key": "?",
+    "value": "?",
+    "type": "t",
+    "atom": "?",
+    "id": "i",
+    "parent": "i",
+    "fullkey": "t",
+    "path": "t",
 }
-"""The columns of json_each and json_tree: the letters of their storage, and whether they are never NULL."""
+"""The columns of json_each and json_tree, and the letters of their storage."""
+_JSON_FULL: Final = words("type id fullkey path")
+"""Those that are never NULL."""
 
 
 _UNKNOWN: Final = Column(ANY)
@@ -425,7 +427,7 @@ class _Evaluation:
                     self.slots[Slot(argument.number, "json", source.name)] = None
                 elif scope is not None:
                     self.evaluate(argument, scope)
-            columns = {n: Column(storages(letters), never=never) for n, (letters, never) in _JSON.items()}
+            columns = {n: Column(storages(letters), never=n in _JSON_FULL) for n, letters in _JSON.items()}
             return _Entry(source.alias, columns)
         for known in reversed(self.common):
             if source.name in known:

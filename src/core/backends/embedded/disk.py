@@ -57,15 +57,10 @@ _WAYS_OUT: Final = {
 }
 _NAMES: Final[Mapping[int, str]] = {getattr(sqlite3, name): name for name in _WAYS_OUT}
 _SYSTEM: Final[Mapping[int | None, int]] = {
-    errno.ENOSPC: sqlite3.SQLITE_FULL,
-    errno.EDQUOT: sqlite3.SQLITE_FULL,
-    errno.EACCES: sqlite3.SQLITE_PERM,
-    errno.EPERM: sqlite3.SQLITE_PERM,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), sqlite3.SQLITE_FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), sqlite3.SQLITE_PERM),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST), sqlite3.SQLITE_CANTOPEN),
     errno.EROFS: sqlite3.SQLITE_READONLY,
-    errno.ENOENT: sqlite3.SQLITE_CANTOPEN,
-    errno.ENOTDIR: sqlite3.SQLITE_CANTOPEN,
-    errno.EISDIR: sqlite3.SQLITE_CANTOPEN,
-    errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
 }
 # A virtual table's own error about a statement: the statement's mistake, not the file's.
 _CORRUPT_VIRTUAL_TABLE: Final = 267
