@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from core.bindings import as_type
 from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
 from core.bindings.numbers import refuse_large_numbers
@@ -26,11 +27,7 @@ class KVEngine(Hookable, KVNamespace):
 
     async def _get_json(self, key: str, type_: Any, /, *, cache_ttl: int | None = None) -> object:
         value = await self._get(key, "json", cache_ttl=cache_ttl)
-        if value is None:
-            return None
-        from core.validation.structure import structure
-
-        return structure(value, type_)
+        return None if value is None else as_type(value, type_)
 
     async def _put_json(self, key: str, value: object, **options: object) -> None:
         try:

@@ -15,6 +15,15 @@ from typing import Any, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def as_type(value: Any, type_: Any, /) -> Any:
+    """A value as `type_`, or as it came where that is None. Raises StructureError for one of another shape."""
+    if type_ is None:
+        return value
+    from core.validation.structure import structure
+
+    return structure(value, type_)
+
+
 def binding_call(method: F, /) -> F:
     """Let the calls of an `async` method pass the hook of its instance, and run the engine's method.
 

@@ -370,15 +370,3 @@ class Ai(Protocol):
     def gateway(self, gateway_id: str) -> AiGateway:
         """An AI gateway by name."""
         ...
-
-
-def answer_as(answer: Any, type_: Any, /) -> Any:
-    """A model's answer as `type_`, or as it came where that is None: how every backend ends `Ai.run`.
-
-    Raises StructureError for an answer of another shape.
-    """
-    if type_ is None:
-        return answer
-    from core.validation.structure import structure
-
-    return structure(answer, type_)

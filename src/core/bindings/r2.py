@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 import attrs
 from typing_extensions import TypeForm, Unpack
 
-from core.bindings import binding_call
+from core.bindings import as_type, binding_call
 from core.errors import R2SyntaxError, R2TypeError
 from core.values import frozen
 
@@ -293,11 +293,7 @@ class R2ObjectBody(R2Object):
             value = loads(await self.text())
         except JSONDecodeError as error:
             raise R2SyntaxError(str(error)) from error
-        if type_ is None:
-            return value
-        from core.validation.structure import structure
-
-        return structure(value, type_)
+        return as_type(value, type_)
 
 
 @frozen(kw_only=True)

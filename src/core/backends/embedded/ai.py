@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events
-from core.bindings.ai import Ai, AiGateway, AiModel, AiStream, MarkdownDocument, MarkdownResult, answer_as
+from core.bindings import as_type
+from core.bindings.ai import Ai, AiGateway, AiModel, AiStream, MarkdownDocument, MarkdownResult
 from core.bindings.calls import Hookable
 from core.errors import UnsupportedBindingError
 
@@ -42,7 +43,7 @@ class EmbeddedAi(Hookable, Ai):
             return AiStream(await self.open_stream(model, inputs, headers))
         if given.get("return_raw_response"):
             return await self.answer_raw(model, inputs, headers)
-        return answer_as(await self.answer(model, inputs, headers), type_)
+        return as_type(await self.answer(model, inputs, headers), type_)
 
     async def _models(
         self, *, search: str | None = None, page: int | None = None, per_page: int | None = None, **_: object

@@ -20,6 +20,7 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.engine import JsEngine, js_call
 from core.backends.workerd.fetch import response_of
+from core.bindings import as_type
 from core.bindings.ai import (
     Ai,
     AiAsyncBatchResponse,
@@ -30,7 +31,6 @@ from core.bindings.ai import (
     AiStream,
     MarkdownDocument,
     MarkdownResult,
-    answer_as,
 )
 from core.bindings.calls import BoundHook
 from core.errors import AiError
@@ -59,7 +59,7 @@ class WorkerdAi(JsEngine, Ai):
         found = from_js(answer)
         if given.get("queue_request"):
             return AiAsyncBatchResponse(found["request_id"])
-        return answer_as(found, type_)
+        return as_type(found, type_)
 
     async def _models(self, **given: object) -> list[AiModel]:
         # The platform has these names as Python has them.
