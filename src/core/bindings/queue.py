@@ -32,9 +32,7 @@ T_co = TypeVar("T_co", covariant=True, default=Any)
 T_contra = TypeVar("T_contra", contravariant=True, default=Any)
 
 QueueContentType: TypeAlias = Literal["text", "bytes", "json", "v8"]
-"""The encoding of a body: `json` (the default), `text` for str, `bytes` for bytes, `v8` for values that JSON has no
-type for.
-"""
+"""The encoding of a body: `json` (the default), `text` for str, `bytes` for bytes, `v8` for what JSON lacks."""
 
 
 @frozen

@@ -744,9 +744,7 @@ def _conditioned(entry: _Entry, name: str, value: Column, names: _Names) -> bool
 
 def _excludes_null(entry: _Entry, names: _Names) -> bool:
     """True if a condition may drop the rows in which a source is missing."""
-    return any(
-        qualifier == entry.alias or (qualifier is None and name in entry.columns) for qualifier, name in names.dropping
-    )
+    return any(of == entry.alias or (of is None and name in entry.columns) for of, name in names.dropping)
 
 
 def _along_key(on: Expression | None, child: _Entry, parent: _Entry) -> bool:

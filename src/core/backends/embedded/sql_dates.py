@@ -130,11 +130,9 @@ def _asking(sql: str, words: Sequence[Token]) -> Iterator[tuple[str, str | None]
 
 def _arguments(words: Sequence[Token], opening: int) -> list[Sequence[Token]]:
     """Return the arguments between the parenthesis at `opening` and its end, divided at their commas."""
-    inside = enclosed(words, opening)
-    cuts = [at for at, word in outside(inside) if word.text == ","]
-    return [
-        inside[begin:end] for begin, end in zip([0, *(at + 1 for at in cuts)], [*cuts, None], strict=True) if inside
-    ]
+    given = enclosed(words, opening)
+    ends = [*(at for at, word in outside(given) if word.text == ","), len(given)]
+    return [given[begin:end] for begin, end in zip([0, *(at + 1 for at in ends)], ends, strict=False) if given]
 
 
 def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:

@@ -43,8 +43,7 @@ SMALL: Final = 16 * 1024
 DAY: Final = 24 * 3600.0
 # The seconds that pieces stay for those who read them when their object is replaced or deleted.
 _STAY: Final = 600.0
-# S3's names have 1024 bytes, as R2's keys, which are in hex here. Of a longer key so many bytes are in the name, and a
-# digest.
+# S3's names have 1024 bytes, as R2's keys, which are in hex here. Of a longer key its first bytes and a digest are.
 _IN_NAME: Final = 320
 # More than any key has behind its beginning.
 _LAST: Final = "\U0010ffff".encode() * 256

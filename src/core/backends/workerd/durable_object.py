@@ -246,9 +246,8 @@ class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
         cls = _ObjectEngine(bridge().js.WebSocketRequestResponsePair)
-        self._now(
-            "setWebSocketAutoResponse", *(() if pair is None else (cls._now("new", pair.request, pair.response),))
-        )
+        given = () if pair is None else (cls._now("new", pair.request, pair.response),)
+        self._now("setWebSocketAutoResponse", *given)
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
         pair = self._now("getWebSocketAutoResponse")

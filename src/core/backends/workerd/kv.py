@@ -96,12 +96,10 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         for key in asked:
             encode_key(key, "GET_BULK")
         given = {"type": "text" if type == "json" else type, "cache_ttl": check_number("cache_ttl", cache_ttl)}
-        # A Map; its entries are in the order of the answer, which is not the order asked.
-        entries: Mapping[str, object] = from_js(await self._call(method, list(asked), **given))
+        # A Map; its items are in the order of the answer, which is not the order asked.
+        found: Mapping[str, object] = from_js(await self._call(method, list(asked), **given))
         # The runtime loses `__proto__` from it, and keys that look like the index of an array.
-        return {
-            key: entries[key] if key in entries else _entry(await self._call(method, key, **given)) for key in asked
-        }
+        return {key: found[key] if key in found else _entry(await self._call(method, key, **given)) for key in asked}
 
 
 def _entry(one: object) -> object:

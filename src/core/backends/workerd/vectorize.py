@@ -37,9 +37,7 @@ def _mutation(answer: object) -> VectorizeAsyncMutation:
 
 
 def _vectors(answer: object) -> list[VectorizeVector]:
-    return [
-        of_fields(VectorizeVector, {**vector, "values": list(vector.get("values") or ())}) for vector in from_js(answer)
-    ]
+    return [of_fields(VectorizeVector, {**each, "values": list(each.get("values") or ())}) for each in from_js(answer)]
 
 
 def _text(value: Any) -> str | None:

@@ -62,9 +62,7 @@ class Preconditions:
         matches = self.match is None or any(
             kind == "wildcard" or (kind == "strong" and value == etag) for kind, value in self.match
         )
-        differs = self.none_match is None or not any(
-            kind == "wildcard" or value == etag for kind, value in self.none_match
-        )
+        differs = self.none_match is None or not any(kind == "wildcard" or tag == etag for kind, tag in self.none_match)
         after = self.after is None or self.after // unit < uploaded // unit or (self.none_match is not None and differs)
         before = self.before is None or uploaded // unit < self.before // unit or (self.match is not None and matches)
         return matches and differs and after and before
