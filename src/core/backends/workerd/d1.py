@@ -14,7 +14,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.backends.d1 import D1Statement, bindable, check_sql, check_statements
 from core.backends.workerd.conversion import js_bytes, rows_of
-from core.backends.workerd.engine import JsBacked, JsEngine, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -94,7 +94,7 @@ class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
     _errors = D1Error
-    get_bookmark = js_call(D1DatabaseSession.get_bookmark)
+    get_bookmark: JsMethod = js_call(D1DatabaseSession.get_bookmark)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)

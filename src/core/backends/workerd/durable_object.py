@@ -21,7 +21,7 @@ from core.backends.workerd.conversion import (
     none_of,
     translated,
 )
-from core.backends.workerd.engine import JsBacked, JsEngine, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
 from core.bindings.calls import BoundHook, Hookable
@@ -85,9 +85,9 @@ class WorkerdDurableObjectNamespace(_ObjectEngine, DurableObjectNamespace[Any]):
         super().__init__(namespace, hook)
         self._cls = cls
 
-    id_from_name = js_call(DurableObjectNamespace.id_from_name, WorkerdDurableObjectId)
-    id_from_string = js_call(DurableObjectNamespace.id_from_string, WorkerdDurableObjectId)
-    new_unique_id = js_call(DurableObjectNamespace.new_unique_id, WorkerdDurableObjectId)
+    id_from_name: JsMethod = js_call(DurableObjectNamespace.id_from_name, WorkerdDurableObjectId)
+    id_from_string: JsMethod = js_call(DurableObjectNamespace.id_from_string, WorkerdDurableObjectId)
+    new_unique_id: JsMethod = js_call(DurableObjectNamespace.new_unique_id, WorkerdDurableObjectId)
 
     def get(self, id: object, *, location_hint: str | None = None) -> object:
         if not isinstance(id, WorkerdDurableObjectId):
@@ -276,9 +276,11 @@ def _js_socket(socket: DurableObjectWebSocket) -> object:
 
 
 class WorkerdSyncKv(_ObjectEngine, SyncKvStorage):
-    get = js_call(SyncKvStorage.get)
-    delete = js_call(SyncKvStorage.delete, bool)
-    list = js_call(SyncKvStorage.list, lambda entries: ((str(entry[0]), from_js(entry[1])) for entry in entries))
+    get: JsMethod = js_call(SyncKvStorage.get)
+    delete: JsMethod = js_call(SyncKvStorage.delete, bool)
+    list: JsMethod = js_call(
+        SyncKvStorage.list, lambda entries: ((str(entry[0]), from_js(entry[1])) for entry in entries)
+    )
 
     def put(self, key: str, value: object, /) -> None:
         self._now("put", key, value)
@@ -383,15 +385,15 @@ class _Operations(_ObjectEngine, StorageOperations):
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
-    rollback = js_call(DurableObjectTransaction.rollback)
+    rollback: JsMethod = js_call(DurableObjectTransaction.rollback)
 
 
 class WorkerdStorage(_Operations, DurableObjectStorage):
     _delete_all = js_call(DurableObjectStorage.delete_all)
-    sync = js_call(DurableObjectStorage.sync)
-    get_current_bookmark = js_call(DurableObjectStorage.get_current_bookmark, str)
-    get_bookmark_for_time = js_call(DurableObjectStorage.get_bookmark_for_time, str)
-    on_next_session_restore_bookmark = js_call(DurableObjectStorage.on_next_session_restore_bookmark, str)
+    sync: JsMethod = js_call(DurableObjectStorage.sync)
+    get_current_bookmark: JsMethod = js_call(DurableObjectStorage.get_current_bookmark, str)
+    get_bookmark_for_time: JsMethod = js_call(DurableObjectStorage.get_bookmark_for_time, str)
+    on_next_session_restore_bookmark: JsMethod = js_call(DurableObjectStorage.on_next_session_restore_bookmark, str)
 
     @property
     def sql(self) -> WorkerdSqlStorage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from core.backends.workerd.conversion import (
     bridge,
@@ -20,6 +20,9 @@ from core.backends.workerd.conversion import (
 )
 from core.bindings.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
+
+JsMethod: TypeAlias = Callable[..., Any]
+"""A method of a Protocol, or what `js_call` makes of it."""
 
 _COROUTINE: Final = 128
 """The flag of an `async` function's code, as `inspect` names it."""
@@ -69,7 +72,7 @@ class JsEngine(JsBacked, Hookable):
         self._hook = hook
 
 
-def js_call(promised: Callable[..., Any], read: Callable[[Any], object] = from_js) -> Any:
+def js_call(promised: JsMethod, read: Callable[[Any], object] = from_js) -> JsMethod:
     """The engine's method for a call that JavaScript's object has under the same name, with the same arguments.
 
     `promised` is the Protocol's method, `async` or not; `read` makes the answer of JavaScript's.

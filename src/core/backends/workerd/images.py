@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.backends.workerd.conversion import bridge, chunks_of, from_js, js_bytes, js_stream, of_fields
-from core.backends.workerd.engine import JsBacked, JsEngine, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
 
@@ -20,9 +20,9 @@ class WorkerdImages(JsEngine, Images):
 
 
 class WorkerdImageResult(JsBacked, ImageTransformationResult):
-    response = js_call(ImageTransformationResult.response, response_of)
-    content_type = js_call(ImageTransformationResult.content_type, str)
-    image = js_call(ImageTransformationResult.image, chunks_of)
+    response: JsMethod = js_call(ImageTransformationResult.response, response_of)
+    content_type: JsMethod = js_call(ImageTransformationResult.content_type, str)
+    image: JsMethod = js_call(ImageTransformationResult.image, chunks_of)
 
 
 class WorkerdImageTransformer(JsEngine, ImageTransformer):

@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from core.backends.workerd.conversion import bridge
-from core.backends.workerd.engine import JsBacked, js_call
+from core.backends.workerd.engine import JsBacked, JsMethod, js_call
 from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
 from core.bindings.durable_object import DurableObjectState
@@ -25,7 +25,7 @@ class WorkerdSocketCarrier(JsBacked, SocketCarrier):
     """One accepted socket. Two over the same object of JavaScript's are equal."""
 
     _errors = DurableObjectError
-    deserialize_attachment = js_call(SocketCarrier.deserialize_attachment)
+    deserialize_attachment: JsMethod = js_call(SocketCarrier.deserialize_attachment)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WorkerdSocketCarrier) and bool(self._js == other._js)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from core.backends.workerd.conversion import date_of, from_js, js_json, js_value, of_fields, options
-from core.backends.workerd.engine import JsBacked, JsEngine, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
     Message,
@@ -72,7 +72,7 @@ class WorkerdQueue(JsEngine, Queue[Any]):
 class WorkerdMessage(JsBacked, Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
 
-    ack = js_call(Message.ack)
+    ack: JsMethod = js_call(Message.ack)
 
     @property
     def id(self) -> str:
@@ -104,7 +104,7 @@ class WorkerdMessage(JsBacked, Message[Any]):
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
-    ack_all = js_call(MessageBatch.ack_all)
+    ack_all: JsMethod = js_call(MessageBatch.ack_all)
 
     @property
     def queue(self) -> str:

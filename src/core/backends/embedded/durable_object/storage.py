@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from copy import copy
 from datetime import datetime
-from typing import Any, Final, Generic, cast
+from typing import Any, Final, Generic, NoReturn, cast
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -261,12 +261,20 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     async def sync(self) -> None:
         self.commit()
 
-    async def _refuse_bookmarks(self, *_: object) -> str:
-        raise UnsupportedBindingError(
-            "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
-        )
+    async def get_current_bookmark(self) -> str:
+        return _refuse_bookmarks()
 
-    get_current_bookmark = get_bookmark_for_time = on_next_session_restore_bookmark = _refuse_bookmarks
+    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
+        return _refuse_bookmarks()
+
+    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
+        return _refuse_bookmarks()
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
+
+
+def _refuse_bookmarks() -> NoReturn:
+    raise UnsupportedBindingError(
+        "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
+    )
