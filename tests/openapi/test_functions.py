@@ -780,10 +780,8 @@ class Functions:
         self.classes = reader.program.schemas.classes
 
     def __getitem__(self, name: str) -> list[Effect]:
-        effects: list[Effect] = []
         (node,) = self.reader.program.named[f"app.{name}"]
-        self.reader.call(Target(node), [], {}, effects, State())
-        return effects
+        return self.reader.call(Target(node), State(), ()).effects
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ Where a call goes to functions of libraries alone there are none; where it is no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-import attrs
 from mypy.nodes import (
     LDEF,
     AssignmentExpr,
@@ -22,6 +21,7 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     IndexExpr,
+    IntExpr,
     LambdaExpr,
     MemberExpr,
     MypyFile,
@@ -39,9 +39,9 @@ from mypy.types import AnyType, CallableType, Instance, NoneType, Overloaded, Pr
 
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
-from core.openapi.solving import attrs_fields, instance_of, member, solved
-from core.openapi.trees import CONTEXT, Notes, bare, called, constant, within
-from core.openapi.values import Frame, Target, Value, bounded, once
+from core.openapi.solving import attrs_fields, instance_of, member
+from core.openapi.trees import CONTEXT, Notes, bare, constant, everything, is_made_up, within
+from core.openapi.values import Frame, Place, Target, Value, bounded, once
 from core.validation.schema import Schema
 
 
@@ -78,16 +78,13 @@ class Calls(Frames, ABC):
             return None
         node, home = found
         names = {name: self.value_of(each) for name, each in held.holds.items()}
-        given = tuple(map(self.value_of, held.given))
         parameters = {argument.variable.name for argument in node.arguments}
         named = {name: value for name, value in names.items() if name in parameters}
-        around = Frame(None, Notes(None), home, names=names)
-        for part in within(node.body):
+        around = Frame(None, Notes(None), home)
+        for part in everything(node.body):
             if isinstance(part, NameExpr) and part.kind == LDEF and isinstance(part.node, Var) and part.name in names:
-                own = self.type_in(names[part.name])
-                if own is not None and part.node.type is not None:
-                    around.types.update(solved(part.node.type, own))
-        return Target(node, around, given, named)
+                self.give(around, part.node, names[part.name])
+        return Target(node, around, tuple(map(self.value_of, held.given)), named)
 
     @bounded(lambda self, callee, frame: None)
     def targets(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
@@ -101,10 +98,18 @@ class Calls(Frames, ABC):
                 return self._methods(callee, frame)
             case LambdaExpr():
                 return (Target(callee, frame),)
-            case CallExpr() if not self._taken(callee, frame):
-                return self._returned_functions(callee, frame)
+            case CallExpr(callee=RefExpr(fullname="functools.partial"), args=[function, *_]):
+                inner, (given, named) = self.targets(function, frame), self.arguments(callee, frame)
+                return inner and tuple(each.with_arguments(given[1:], named) for each in inner)
+            case CallExpr(callee=CallExpr(callee=RefExpr(fullname="functools.wraps")), args=[wrapper]):
+                return self.targets(wrapper, frame)
             case _ if ways := self.ways(callee, frame):
                 return _joined(map(self.targets_of, ways))
+            case CallExpr(callee=RefExpr(node=TypeInfo())):
+                pass
+            case CallExpr() if handed := [each for each in callee.args if self.is_function(each, frame)]:
+                # A library's decorator, such as a retry: it calls the function that it was handed.
+                return _joined(self.targets(each, frame) for each in handed)
             case _:
                 pass
         return self._by_type(callee, frame)
@@ -113,27 +118,28 @@ class Calls(Frames, ABC):
         """What an expression may stand for, one step behind it: the value of a name, each branch, what a call returns.
         Nothing where it stands for itself alone, or where not all of it is known.
         """
-        found: list[tuple[Expression, Frame]] = []
+        found: list[Place] = []
         match expression:
             case AwaitExpr(expr=inner) | CastExpr(expr=inner) | AssignmentExpr(value=inner):
                 found = [(inner, frame)]
             case ConditionalExpr(if_expr=one, else_expr=other) | OpExpr(op="or" | "and", left=one, right=other):
                 found = [(one, frame), (other, frame)]
-            case NameExpr() if (value := self.bound(expression, frame)) is not None:
-                return [value]
-            case NameExpr(node=node) if node is not None and node not in self.changed:
-                if items := self.items(expression, frame):
+            case NameExpr():
+                value = self.bound(expression, frame)
+                return [value] if value is not None else self._given(expression, frame)
+            case StarExpr(expr=several):
+                if items := self.members(several, frame):
                     return items
-                if found := self._given_by(expression, frame):
-                    return [Value(*each) for each in found]
-                captured = frame.notes.captured.get(node, ())
-                is_known = None not in captured and node not in frame.notes.assigned
-                return [Value(each, frame) for each in captured if is_known] or self._unpacked(expression, frame)
+                found = self.yielded(several, frame)
+            case CallExpr(callee=MemberExpr(expr=manager)) if is_made_up(expression):
+                found = self._given_by(manager, frame)
+            case IndexExpr(base=whole, index=IntExpr(value=place)) if is_made_up(expression):
+                found = self._items_at(place, whole, frame)
             case MemberExpr():
-                found = self.computed(expression, frame)
+                found = self._computed(expression, frame)
                 if not found and (value := self.given(expression, frame)) is not None:
                     return [value]
-                found = found or self.class_variables(expression, frame)
+                found = found or self._class_variables(expression, frame)
             case CallExpr() | IndexExpr():
                 found = self._taken(expression, frame)
                 if not found and isinstance(expression, CallExpr):
@@ -186,41 +192,12 @@ class Calls(Frames, ABC):
             makers = self.targets(decorator, at)
             if makers == ():
                 continue
-            value = Value(targets=found, type=node.type)
-            made = _joined(self._made(maker, [value], {}) for maker in makers) if makers is not None else None
+            returned = self._returned(makers, [Value(targets=found, type=node.type)])
+            made = _joined(self.targets(*each) for each in returned) if returned else None
             if made is None:
                 return None
             found = made
-        if node.is_static:
-            given = ()
-        return tuple(attrs.evolve(target, given=(*target.given, *given)) for target in found)
-
-    def _made(self, maker: Target, given: Sequence[Value], named: Mapping[str, Value]) -> tuple[Target, ...] | None:
-        if maker.node is None:
-            return None
-        frame = self.enter(maker, given, named)
-        returned = frame.notes.returned
-        return _joined(self.targets(each, frame) for each in returned) if returned else None
-
-    def _returned_functions(self, call: CallExpr, frame: Frame) -> tuple[Target, ...] | None:
-        if called(call) == "functools.partial" and call.args:
-            inner = self.targets(call.args[0], frame)
-            given, named = self.arguments(call, frame)
-            if inner is None:
-                return None
-            return tuple(
-                attrs.evolve(each, given=(*each.given, *given[1:]), named={**each.named, **named}) for each in inner
-            )
-        if isinstance(call.callee, CallExpr) and getattr(call.callee.callee, "fullname", "") == "functools.wraps":
-            return self.targets(call.args[0], frame)
-        if isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo):
-            return self._by_type(call, frame)
-        makers = self.targets(call.callee, frame)
-        if not makers:
-            handed = [self.targets(each, frame) for each in call.args if self.is_function(each, frame)]
-            # A library's decorator, such as a retry: it calls the function that it was handed.
-            return _joined(handed) if handed else self._by_type(call, frame)
-        return _joined(self._made(maker, *self.arguments(call, frame)) for maker in makers)
+        return tuple(target.with_arguments(() if node.is_static else given) for target in found)
 
     def is_function(self, expression: Expression, frame: Frame) -> bool:
         """True for a function, and False for a class."""
@@ -287,16 +264,16 @@ class Calls(Frames, ABC):
             return [cls for cls in classes if all(cls.get(name) is not None for name in info.protocol_members)]
         return [cls for cls in self.classes if info in cls.mro[1:]]
 
-    def class_variable(self, info: TypeInfo, name: str) -> tuple[Expression, Frame] | None:
+    def class_variable(self, info: TypeInfo, name: str) -> Place | None:
         """What a class of the program assigns to a name, for all of its instances."""
         node = member(info, name)
         home = self.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
         if not isinstance(node, Var) or home is None:
             return None
         first = next(iter(self.notes_of(node.info.defn.defs).assigned.get(node, ())), None)
-        return (first, home) if first is not None else None
+        return (first, home) if first is not None and not is_made_up(first) else None
 
-    def class_variables(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _class_variables(self, attribute: MemberExpr, frame: Frame) -> list[Place]:
         """What the classes that an object may be of assign to an attribute which no function sets."""
         info = self.info_of(attribute.expr, frame)
         if info is None or attribute.name in self._set:
@@ -314,7 +291,7 @@ class Calls(Frames, ABC):
     def _set(self) -> frozenset[str]:
         return frozenset(name for notes in self.all_notes for name in notes.sets)
 
-    def _taken(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _taken(self, expression: Expression, frame: Frame) -> list[Place]:
         """What `TABLE[key]` and `TABLE.get(key, otherwise)` give, of a dict that is written out and stays as it is: the
         value of the key, or each of them where it varies.
         """
@@ -346,19 +323,10 @@ class Calls(Frames, ABC):
         place = self.origin(expression, frame).place or (expression, frame)
         if (known := constant(place[0])) is not None:
             return (known,)
-        parts = [*map(self.constants_of, self.ways(*place) or self.several(*place))]
+        parts = [*map(self.constants_of, self.ways(*place))]
         if parts and all(parts):
             return tuple(each for part in parts for each in part)
         return _constants_in(self.schema_of(Value(expression, frame)))
-
-    def several(self, name: Expression, frame: Frame) -> list[Value]:
-        """The values that a name is given, one after the other; none where one is not known, or is made of the name."""
-        node = name.node if isinstance(name, NameExpr) else None
-        given = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())] if node is not None else []
-        inside = (part for each in given if each is not None for part in (each, *within(each)))
-        if node in self.changed or None in given or any(getattr(part, "node", None) is node for part in inside):
-            return []
-        return [*([frame.values[node]] if node in frame.values else []), *(Value(each, frame) for each in given)]
 
     def constants_of(self, value: Value) -> tuple[tuple[object], ...]:
         """The same of a value."""
@@ -374,58 +342,75 @@ class Calls(Frames, ABC):
         texts = [each for each in found if isinstance(each, str)]
         return texts if len(texts) == len(found) else []
 
-    def _unpacked(self, name: NameExpr, frame: Frame) -> list[Value]:
-        """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""
-        node, notes = name.node, frame.notes
-        if node is None or node not in notes.unpacked or notes.assigned[node] != [None]:
+    def _given(self, name: NameExpr, frame: Frame) -> list[Value]:
+        """What a name may be that is given several values, or parts of others; none where one is not known, or is made
+        of the name.
+        """
+        node = name.node
+        at = next((at for at in frame.chain() if node in at.notes.assigned), None)
+        if node is None or at is None or node in self.changed:
             return []
-        whole, place, number = notes.unpacked[node]
-        parts: list[Value] = []
+        found = [at.values[node]] if node in at.values else []
+        for each in at.notes.assigned[node]:
+            if each is None or any(getattr(part, "node", None) is node for part in (each, *within(each))):
+                return []
+            match each:
+                case StarExpr() | CallExpr() | IndexExpr(index=IntExpr()) if is_made_up(each):
+                    parts = self.ways(each, at)  # mypy has no type for the part itself
+                case _:
+                    parts = [Value(each, at)]
+            if not parts:
+                return []
+            found += parts
+        return found
+
+    def _items_at(self, place: int, whole: Expression, frame: Frame) -> list[Place]:
+        """The item of each tuple that a function returns, or that a dict has; none where one is not known."""
+        parts: list[Place] = []
         origin = self.origin(whole, frame).place
         for each in self.ways(*origin) if origin is not None else ():
             match self.origin(*each.place).place if each.place is not None else None:
-                case (TupleExpr(items=items), at) if len(items) == number and not any(
-                    isinstance(item, StarExpr) for item in items
-                ):
-                    parts.append(Value(items[place], at))
+                case (TupleExpr(items=items), at) if not any(isinstance(item, StarExpr) for item in items):
+                    parts += [(item, at) for item in items[place : place + 1]]
                 case _:
                     return []
         return parts
 
-    def _given_by(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _given_by(self, manager: Expression, frame: Frame) -> list[Place]:
         """What a context manager gives the name of its `with`: what its function yields, or its method returns."""
-        node, notes = name.node, frame.notes
-        if node is None or node not in notes.entered or notes.assigned[node] != [None]:
-            return []
-        manager = notes.entered[node]
-        made = self.made(manager, frame)
-        if made is not None and (found := [(each, at) for at in self.entered(*made) for each in at.notes.yielded]):
+        if found := self.yielded(manager, frame):
             return found
         info, owner = self.info_of(manager, frame), Value(manager, frame)
         methods = [each for way in CONTEXT[:2] if info is not None for each in self.methods(info, way, owner) or ()]
-        return [(each, at) for at in self._enter(methods, (), {}) for each in at.notes.returned]
+        return self._returned(methods)
 
-    def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
+    def yielded(self, expression: Expression, frame: Frame) -> list[Place]:
+        """What the program's functions yield to the call behind an expression."""
+        made = self.made(expression, frame)
+        inside = self.entered(*made) if made is not None else ()
+        return [(each, at) for at in inside for each in at.notes.yielded]
+
+    def entered(self, call: CallExpr, frame: Frame) -> list[Frame]:
         """The frames of the program's functions that a call goes to."""
-        return self._enter(self.targets(call.callee, frame) or (), *self.arguments(call, frame))
+        targets = self.targets(call.callee, frame) or ()
+        given, named = self.arguments(call, frame)
+        return [self.enter(each.with_arguments(given, named)) for each in targets if each.node is not None]
 
-    def returned(self, call: CallExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def returned(self, call: CallExpr, frame: Frame) -> list[Place]:
         """The expressions that the program's functions return to a call, in the frames of that call."""
         return [(each, inside) for inside in self.entered(call, frame) for each in inside.notes.returned]
 
-    def computed(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _returned(self, targets: Iterable[Target] | None, given: Sequence[Value] = ()) -> list[Place]:
+        frames = [self.enter(each.with_arguments(given)) for each in targets or () if each.node is not None]
+        return [(each, frame) for frame in frames for each in frame.notes.returned]
+
+    def _computed(self, attribute: MemberExpr, frame: Frame) -> list[Place]:
         """The expressions that the program's properties return for an attribute, in the frames of those calls."""
         info = self.info_of(attribute.expr, frame)
         node = member(info, attribute.name)
         if info is None or not isinstance(node, Decorator) or not node.var.is_property:
             return []
-        targets = self.methods(info, attribute.name, Value(attribute.expr, frame)) or ()
-        return [(each, inside) for inside in self._enter(targets, (), {}) for each in inside.notes.returned]
-
-    def _enter(self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]) -> Iterator[Frame]:
-        for target in targets:
-            if target.node is not None:
-                yield self.enter(target, given, named)
+        return self._returned(self.methods(info, attribute.name, Value(attribute.expr, frame)))
 
 
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:

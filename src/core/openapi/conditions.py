@@ -68,11 +68,11 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
         case ComparisonExpr(operators=["==" | "!=" | "in" | "not in" as op], operands=[left, right]):
             if "in" not in op and not _is_method(here, left):
                 left, right = right, left
-            if not _is_method(here, left) or not here.method:
+            if not _is_method(here, left) or not here.reader.method:
                 return None
             several = here.program.members(right, here.frame) if "in" in op else [Value(right, here.frame)]
             known = [*map(here.program.constants_of, several)]
-            is_one = any((here.method,) in each for each in known)
+            is_one = any((here.reader.method,) in each for each in known)
             return is_one == (op in ("==", "in")) if known and all(len(each) == 1 for each in known) else None
         case _:
             return None

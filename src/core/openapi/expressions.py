@@ -7,7 +7,9 @@ What a call sends is in `sent.py`, what is read of a request in `reads.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import repeat
 from typing import Final
 
 import attrs
@@ -35,7 +37,7 @@ from mypy.nodes import (
 from mypy.operators import op_methods
 
 from core.openapi import reads, sent
-from core.openapi.conditions import holds, ways_of
+from core.openapi.conditions import Errors, holds, ways_of
 from core.openapi.facts import Raise, Read, Way
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -71,40 +73,33 @@ class Expressions(Here):
                 return
             case ConditionalExpr():
                 self.evaluate(expression.cond)
-                self._one_of(expression.cond, expression.if_expr, expression.else_expr)
+                parts = (expression.if_expr, expression.else_expr)
+                self.fork([partial(self.evaluate, part) for part in parts], asked=expression.cond)
                 return
             case OpExpr(op="and" | "or" as operator):
                 self.evaluate(expression.left)
                 is_known = holds(self, expression.left)
                 if is_known is None and constant(expression.right) is None:  # `header or ""` decides nothing
-                    parts = (expression.right, None)
-                    self._one_of(expression.left, *(parts if operator == "and" else reversed(parts)))
+                    ways = (partial(self.evaluate, expression.right), lambda: None)
+                    self.fork(ways if operator == "and" else ways[::-1], asked=expression.left)
                 elif is_known == (operator == "and"):
                     self.evaluate(expression.right)
                 return
             case StrExpr() if word := _SCHEME.fullmatch(expression.value):
                 self.read(expression.line, "scheme", word[1].lower())
+            case IndexExpr():
+                reads.index(self, expression)
+            case OpExpr():
+                division(self, expression.op, expression.left, expression.right)
+            case ComparisonExpr():
+                reads.contains(self, expression)
             case _:
                 pass
-        if isinstance(expression, IndexExpr):
-            reads.index(self, expression)
-        if isinstance(expression, OpExpr):
-            division(self, expression.op, expression.left, expression.right)
-        if isinstance(expression, ComparisonExpr):
-            reads.contains(self, expression)
         self.evaluate_parts(expression)
         for owner, method, given in _methods_of(expression):
             self.call_method(owner, method, given)
         if isinstance(expression, MemberExpr):
-            if expression.name == "user" and self.class_of(expression.expr) == reads.REQUEST:
-                self.read(expression.line, "user", "")
-            self._property(expression)
-            if expression.name in sent.METHODS and self.class_of(expression.expr) == RESPONSE:
-                self.open(
-                    expression.line,
-                    f"what {expression.name} of a response is called with elsewhere is not known. Call it here, or say "
-                    "what is answered: describe(handler, answers={…})",
-                )
+            self._attribute(expression)
 
     def evaluate_parts(self, expression: Expression) -> None:
         """Evaluate what an expression is made of, and not the whole: all that happens before an assignment to it."""
@@ -120,7 +115,7 @@ class Expressions(Here):
 
     def _asked(self, expression: Expression, frame: Frame, seen: set[Node]) -> Iterator[tuple[str, str]]:
         """What is read of the request to work out a value."""
-        there = attrs.evolve(self, frame=frame, effects=[], state=State())
+        there = attrs.evolve(self, frame=frame, state=State())
         there.evaluate(expression)
         yield from (
             (each.part, each.name) for each in there.effects if isinstance(each, Read) and each.name is not None
@@ -131,8 +126,7 @@ class Expressions(Here):
                 continue
             seen.add(node)
             for at in frame.chain():
-                said = [*at.notes.assigned.get(node, ()), *at.notes.unpacked.get(node, ())[:1]]
-                values = [Value(each, at) for each in said if isinstance(each, Expression)]
+                values = [Value(each, at) for each in at.notes.assigned.get(node, ()) if each is not None]
                 for value in [*values, *([at.values[node]] if node in at.values else [])]:
                     if value.place is not None:
                         yield from self._asked(*value.place, seen)
@@ -163,15 +157,39 @@ class Expressions(Here):
             case _:
                 return False
 
-    def _one_of(self, condition: Expression, *branches: Expression | None) -> None:
-        start, ends = self.state, list[State]()
-        for number, branch in enumerate(branches):
-            self.state = start.copy()
-            self.learn(condition, number == 0)
-            if branch is not None:
-                self.evaluate(branch)
-            ends.append(self.state)
-        self.state = merged(ends)
+    def fork(
+        self,
+        branches: Iterable[Callable[[], bool | None]],
+        errors: Iterable[Errors] = repeat({}),
+        *,
+        asked: Expression | None = None,
+        line: int = 0,
+    ) -> bool:
+        """Walk branches of which one runs, each with what names of `errors` stand for in it. False where what follows
+        is not reached through any of them. `asked` is the condition that chooses between two, and `line` its line.
+        """
+        start, before = self.state, self.frame.errors
+        ends: list[tuple[State, Errors]] = []
+        for number, (walk, possible) in enumerate(zip(branches, errors, strict=False)):
+            if () in possible.values():
+                continue  # none of the errors goes there
+            self.state, self.frame.errors = start.copy(), {**before, **possible}
+            if asked is not None:
+                self.learn(asked, number == 0)
+            if line:
+                self.state.branch = (self.path, line)
+            if walk() is not False:
+                ends.append((self.state, self.frame.errors))
+        if not ends:
+            self.state, self.frame.errors = start, before
+            return False
+        self.state: State = merged([state for state, _ in ends])
+        joined: dict[Node, dict[int, Raise]] = {}
+        for _, found in ends:
+            for node, each in found.items():
+                joined.setdefault(node, {}).update({id(one): one for one in each})
+        self.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
+        return True
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee
@@ -205,11 +223,20 @@ class Expressions(Here):
             return flag is not None and constant(flag) == (True,)
         return isinstance(call.callee, MemberExpr) and self.class_of(call.callee.expr) == _TASK_GROUP
 
-    def _property(self, expression: MemberExpr) -> None:
+    def _attribute(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""
-        node = member(self.program.info_of(expression.expr, self.frame), expression.name)
+        owner, name = expression.expr, expression.name
+        node = member(self.program.info_of(owner, self.frame), name)
         if isinstance(node, Decorator) and node.var.is_property:
-            self.call_method(expression.expr, expression.name)
+            self.call_method(owner, name)
+        if name == "user" and self.class_of(owner) == reads.REQUEST:
+            self.read(expression.line, "user", "")
+        if name in sent.METHODS and self.class_of(owner) == RESPONSE:
+            self.open(
+                expression.line,
+                f"what {name} of a response is called with elsewhere is not known. Call it here, or say what is answered: "
+                "describe(handler, answers={…})",
+            )
 
     def call_method(self, owner: Expression, name: str, *given: Expression) -> None:
         """A method of an object is called, if it has one of the name."""
@@ -239,7 +266,7 @@ class Expressions(Here):
             self._makes(call, node)
             if not self.program.is_program(node.fullname):
                 self._hands_on(call)
-        elif isinstance(node, Var) and node.fullname in self.authenticators:
+        elif isinstance(node, Var) and node.fullname in self.reader.application.authenticators:
             self._authenticates(call, node.fullname)
         elif found := self.program.targets(callee, self.frame):
             self._goes_into(found, call)
@@ -259,22 +286,20 @@ class Expressions(Here):
         me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)
         self._goes_into(self.program.defined(node, None, me) or (), call)
 
-    def _goes_into(self, targets: Sequence[Target], call: CallExpr | None = None) -> None:
+    def _goes_into(self, targets: Iterable[Target], call: CallExpr | None = None) -> None:
+        self.fork(partial(self._enter, target, call) for target in targets)
+
+    def _enter(self, target: Target, call: CallExpr | None) -> None:
         given, named = self.program.arguments(call, self.frame)
-        start, ends = self.state, list[State]()
-        for target in targets:
-            self.state: State = start.copy()
-            if target.rest is None:
-                self.state = self.call(target, given, named, self.effects, self.state, self.current)
-            elif given and call is not None and constant(call.args[0]) != (None,):
-                self.raises(call.args[0], passed=True)  # `next(err)`
-            elif self.current and not given:
-                for raised in self.current:  # `next()` in an error handler
-                    self.hand_on(raised)
-            else:
-                self.state = target.rest(self.state)
-            ends.append(self.state)
-        self.state = merged(ends) if ends else start
+        if target.rest is None:
+            self.state = self.reader.call(target.with_arguments(given, named), self.state, self.current)
+        elif given and call is not None and constant(call.args[0]) != (None,):
+            self.raises(call.args[0], passed=True)  # `next(err)`
+        elif self.current and not given:
+            for raised in self.current:  # `next()` in an error handler
+                self.hand_on(raised)
+        else:
+            self.state = target.rest(self.state)
 
     def _leaves(self, call: CallExpr, *, is_known: bool) -> None:
         """A call of a function that is not the program's, or that is not known."""
@@ -306,7 +331,7 @@ class Expressions(Here):
 
     def _authenticates(self, call: CallExpr, name: str) -> None:
         """A call of one of the framework's authenticators: the function answers as it does."""
-        facts = self.authenticators[name]
+        facts = self.reader.application.authenticators[name]
         self.read(call.line, "security", name, schema=None, required=not facts.optional)
         for answer in facts.answers:
             self.refuse(answer, call.line)

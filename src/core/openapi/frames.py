@@ -6,16 +6,14 @@ what was set where the object was made. All else has the type that mypy gives it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any, Final
 
 from mypy.expandtype import expand_type
 from mypy.nodes import (
-    ARG_NAMED,
     ARG_STAR,
     ARG_STAR2,
-    LDEF,
     AwaitExpr,
     Block,
     CallExpr,
@@ -129,7 +127,7 @@ class Frames:
         """The lambdas of the program, by their module and their line."""
         found: dict[tuple[str, int], list[LambdaExpr]] = {}
         for name, frame in self.modules.items():
-            for node in everything(frame.module):
+            for node in {*everything(frame.module)}:
                 if isinstance(node, LambdaExpr):
                     found.setdefault((name, node.line), []).append(node)
         return found
@@ -159,11 +157,7 @@ class Frames:
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
-        while fullname:
-            if fullname in self.modules:
-                return True
-            fullname = fullname.rpartition(".")[0]
-        return False
+        return any(f"{fullname}.".startswith(f"{module}.") for module in self.modules)
 
     def docstring_of(self, name: str) -> str | None:
         """The docstring of a module or of a function."""
@@ -238,36 +232,30 @@ class Frames:
 
     def arguments(self, call: CallExpr | None, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
         """The arguments of a call, by position and by name; none without a call."""
-        given: list[Value] = []
-        named: dict[str, Value] = {}
-        if call is None:
-            return given, named
-        for expression, kind, name in zip(call.args, call.arg_kinds, call.arg_names, strict=True):
-            if kind == ARG_STAR:
-                star = self.bound(expression, frame)
-                given += star.parts if star is not None and star.parts is not None else []
-            elif kind == ARG_STAR2:
-                star = self.bound(expression, frame)
-                named |= star.keys if star is not None and star.keys is not None else {}
-            elif kind == ARG_NAMED and name is not None:
-                named[name] = Value(expression, frame)
-            else:
-                given.append(Value(expression, frame))
+        given, named = list[Value](), dict[str, Value]()
+        written = zip(call.args, call.arg_kinds, call.arg_names, strict=True) if call is not None else ()
+        for expression, kind, name in written:
+            value = self.bound(expression, frame) if kind.is_star() else Value(expression, frame)
+            if value is not None and kind.is_star():
+                given += value.parts or ()
+                named |= value.keys or {}
+            elif value is not None and name is not None:
+                named[name] = value
+            elif value is not None:
+                given.append(value)
         return given, named
 
-    def enter(self, target: Target, given: Sequence[Value], named: Mapping[str, Value]) -> Frame:
-        """The frame of a call of a function."""
+    def enter(self, target: Target) -> Frame:
+        """The frame of a call of a function, with all of its arguments."""
         node = target.node
         assert node is not None
         outer = target.frame
         if outer is None and isinstance(node, FuncDef) and node in self.homes:
             outer = self.homes[node].module
         frame = Frame(node, self.notes_of(node), outer, types=dict(outer.types) if outer is not None else {})
-        positional = [*target.given, *given]
-        keywords = {**target.named, **named}
+        positional, keywords = [*target.given], {**target.named}
         for argument in node.arguments:
             variable, kind = argument.variable, argument.kind
-            value: Value | None = None
             if kind == ARG_STAR:
                 value, positional = Value(parts=tuple(positional)), []
             elif kind == ARG_STAR2:
@@ -278,10 +266,15 @@ class Frames:
                 value = keywords.pop(variable.name)
             elif argument.initializer is not None and outer is not None:
                 value = Value(argument.initializer, outer)
-            if value is not None:
-                frame.values[variable] = value
-                frame.types.update(self._solved(variable, value))
+            else:
+                continue
+            self.give(frame, variable, value)
         return frame
+
+    def give(self, frame: Frame, variable: Var, value: Value) -> None:
+        """Let a variable be a value in a frame."""
+        frame.values[variable] = value
+        frame.types.update(self._solved(variable, value))
 
     def _solved(self, variable: Var, value: Value) -> dict[TypeVarId, Type]:
         declared, own = variable.type, self.type_in(value)
@@ -292,23 +285,22 @@ class Frames:
         if not isinstance(name, NameExpr) or (node := name.node) is None or node in self.changed:
             return None
         for at in frame.chain():
-            assigned = at.notes.assigned.get(node)
+            is_assigned = node in at.notes.assigned
             if node in at.turn:
                 return at.turn[node]
             if node in at.values:
-                return at.values[node] if assigned is None else None
-            if assigned is not None:
-                only = assigned[0] if len(assigned) == 1 else None
+                return at.values[node] if not is_assigned else None
+            if is_assigned:
+                only = at.notes.only(node)
                 return Value(only, at) if only is not None and only is not name else None
-            if name.kind == LDEF and name.name in at.names:
-                return at.names[name.name]
+
         return self.constant(node) if isinstance(node, Var) else None
 
     def constant(self, variable: Var) -> Value | None:
         """The value of a variable of a module that is assigned once."""
         home = self.modules.get(variable.fullname.rpartition(".")[0])
-        assigned = home.notes.assigned.get(variable, []) if home is not None and variable not in self.changed else []
-        return Value(assigned[0], home) if len(assigned) == 1 and assigned[0] is not None else None
+        only = home.notes.only(variable) if home is not None and variable not in self.changed else None
+        return Value(only, home) if only is not None else None
 
     def origin(self, expression: Expression, frame: Frame, *, fixed: bool = False) -> Value:
         """The value behind names and `await`; with `fixed` none behind a name that gets items."""
@@ -324,15 +316,6 @@ class Frames:
                 case _:
                     break
         return value
-
-    def items(self, expression: Expression, frame: Frame) -> list[Value]:
-        """What the name of a loop stands for, where what the loop runs through is known."""
-        match self.origin(expression, frame).place:
-            case (NameExpr(node=node), at) if node is not None:
-                through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
-            case _:
-                return []
-        return self.members(through, at) if through is not None else []
 
     def members(self, several: Expression, frame: Frame) -> list[Value]:
         """The items of a tuple, list or set, or the keys of a dict, that is written out or that the application holds,
@@ -368,7 +351,7 @@ class Frames:
                 return None
         init = member(cls, "__init__")
         if isinstance(init, FuncDef) and init in self.homes:
-            inside = self.enter(Target(init), (made, *given), named)
+            inside = self.enter(Target(init, None, (made, *given), named))
             values = inside.notes.attributes.get(name, [])
             return Value(values[0], inside) if len(values) == 1 else None
         fields = list(attrs_fields(cls))
@@ -387,14 +370,13 @@ class Frames:
     @bounded(lambda self, expression, frame: None)
     def given(self, expression: Expression, frame: Frame) -> Value | None:
         """The value of an argument, or of an attribute that was set where the object was made."""
-        if isinstance(expression, MemberExpr):
-            owner = self.bound(expression.expr, frame)
-            return self.attribute(owner, expression.name) if owner is not None else None
-        if isinstance(expression, NameExpr) and expression.node is not None:
-            node, name = expression.node, expression.name
-            if any(node in at.values or (expression.kind == LDEF and name in at.names) for at in frame.chain()):
+        match expression:
+            case MemberExpr(expr=inner, name=name) if (owner := self.bound(inner, frame)) is not None:
+                return self.attribute(owner, name)
+            case NameExpr(node=node) if any(node in at.values for at in frame.chain()):
                 return self.bound(expression, frame)
-        return None
+            case _:
+                return None
 
     # -- types
 

@@ -7,8 +7,8 @@ content type that were put on the response go along, and so do the errors that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Final
 
 import attrs
@@ -27,7 +27,7 @@ from core.openapi.facts import (
     RouteFacts,
 )
 from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
-from core.openapi.here import RESPONSE, State
+from core.openapi.here import RESPONSE, Reading, State
 from core.openapi.program import Program
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
@@ -43,19 +43,18 @@ _NONE: Final = 1000
 _TOO_DEEP: Final = "the calls go too deep to be followed here. Say what is answered: describe(handler, answers={…})"
 
 
-class Reader:
+class Reader(Reading):
     """The routes and error handlers of one application, as requests meet them."""
 
     def __init__(self, program: Program, application: ApplicationFacts) -> None:
         self.program = program
         self.application = application
+        self.method = ""
         self._key: Callable[[Value], object] = cache(self._key_of)
         self._stack: list[object] = []
         """The calls that are being read."""
-        self.method = ""
-        """The method of the request that is read, "" where it may be any."""
-        self._known: dict[object, tuple[list[Effect], State]] = {}
-        """The effects of calls that have no response to send on, and what they say of checks."""
+        self._known: dict[object, State] = {}
+        """The ends of calls that have no response to send on."""
         self._partial: list[object] = []
         self._cut: int = _NONE
         self._calls = 0
@@ -72,35 +71,34 @@ class Reader:
         """Everything that may happen to a request of a route; each error with the error handlers around it. `unmatched`
         is what happens behind the same middleware to a path that it does not match.
         """
-        effects: list[Effect] = []
-        known: dict[tuple[int, str], tuple[list[Effect], State]] = {}
+        known: dict[tuple[int, str], State] = {}
 
         def run(index: int, state: State) -> State:
             key = (index, repr((state.status, state.media, sorted(state.headers), state.limited)))
             if key in known:
                 # The same as before, in the same place: only the answers belong to this branch too.
-                return attrs.evolve(known[key][1], sent=[*state.sent, *known[key][1].sent])
-            mark = len(effects)
+                return attrs.evolve(known[key], sent=[*state.sent, *known[key].sent])
+            effects, mark = state.effects, len(state.effects)
             if index == len(route.middleware):
                 self.staged |= state.on_error(UNEXPECTED).headers
                 others = [_behind(state, each) for each in unmatched]
                 self._others += others
-                state = self._entry(route.handler, effects, state, None)
+                state = self._entry(route.handler, state)
                 state.sent = [*state.sent, *(each for each in others if isinstance(each, Answer))]
                 effects.extend(others)
                 levels = route.errors
             else:
-                state = self._middleware(route.middleware[index], effects, state, lambda state: run(index + 1, state))
+                state = self._middleware(route.middleware[index], state, partial(run, index + 1))
                 levels = route.middleware[index].errors
             for at, each in enumerate(effects[mark:], mark):
                 if isinstance(each, Raise) and each.levels is None:
                     effects[at] = attrs.evolve(each, levels=levels)
-            known[key] = (effects[mark:], state)
+            known[key] = state
             return state
 
         self._calls, self.staged, self._others = 0, {}, []
-        effects += _late(run(0, State()))
-        return effects
+        end = run(0, State())
+        return [*end.effects, *_late(end)]
 
     def unmatched(self, found: Sequence[Effect]) -> list[Effect]:
         """The same for a path that no route has: what is `found` there, behind the middleware of every path."""
@@ -112,16 +110,15 @@ class Reader:
         raised_key = repr(raised and attrs.evolve(raised, path="", line=0, levels=None))
         key = (held.name, held.place, status, raised_key, self.method)
         if key not in self._handled:
-            effects: list[Effect] = []
-            self._handled[key] = effects
+            start = State(status=(status,))
+            self._handled[key] = start.effects
 
             def rest(state: State) -> State:
                 path, line = state.branch
-                effects.append(Passed(path=path, line=line, ways=state.ways))
+                state.effects.append(Passed(path=path, line=line, ways=state.ways))
                 return state
 
-            end = self._entry(held, effects, State(status=(status,)), rest, raised)
-            effects += _late(end)
+            start.effects += _late(self._entry(held, start, rest, raised))
         return self._handled[key]
 
     def may_return_none(self, held: Held) -> bool:
@@ -129,27 +126,23 @@ class Reader:
         target = self.program.target_of(held)
         if target is None:
             return False
-        frame = self.program.enter(target, [], {})
+        frame = self.program.enter(target)
         found = [self.program.schema(each, frame) for each in frame.notes.returned]
         return any({"type": "null"} in each.get("anyOf", (each,)) for each in found)
 
-    def _middleware(
-        self, middleware: MiddlewareFacts, effects: list[Effect], state: State, rest: Callable[[State], State]
-    ) -> State:
-        effects += map(state.on_error, middleware.answers)
+    def _middleware(self, middleware: MiddlewareFacts, state: State, rest: Callable[[State], State]) -> State:
+        state.effects += map(state.on_error, middleware.answers)
         state.headers.update(dict.fromkeys(middleware.headers, TEXT))
         state.limited = state.limited or middleware.limits_bodies
-        if middleware.function is None:
-            state = rest(state)
-            return tagged(state, effects) if middleware.tags else state
-        return self._entry(middleware.function, effects, state, rest)
+        if middleware.function is not None:
+            return self._entry(middleware.function, state, rest)
+        return tagged(rest(state)) if middleware.tags else rest(state)
 
     def _entry(
         self,
         held: Held,
-        effects: list[Effect],
         state: State,
-        rest: Callable[[State], State] | None,
+        rest: Callable[[State], State] | None = None,
         raised: Raise | None = None,
     ) -> State:
         """A call of a function that the application registered, with what the framework hands to it; `raised` is for an
@@ -161,7 +154,7 @@ class Reader:
                 f"a function outside the program answers here, {held.name}: its answers are not known. Write the function "
                 "in the program and call that one in it, or say what it answers: describe(handler, answers={…})"
             )
-            effects.append(Open(path=held.place[0], line=held.place[1], reason=reason))
+            state.effects.append(Open(path=held.place[0], line=held.place[1], reason=reason))
             return state
         takes = _positional(target)
         given = [self.program.value_of(Held("object", name)) for name in (REQUEST, RESPONSE)]
@@ -170,56 +163,40 @@ class Reader:
         if raised is not None:
             info = self.program.lookup(raised.classes[0])
             given.insert(0, Value(type=Instance(info, []) if info is not None else None, errors=(raised,)))
-        current = (raised,) if raised is not None else ()
-        end = self.call(target, given[:takes], {}, effects, state, current)
+        end = self.call(target.with_arguments(given[:takes]), state, (raised,) if raised is not None else ())
         return rest(end) if rest is not None and takes <= 2 else end
 
-    def call(
-        self,
-        target: Target,
-        given: Sequence[Value],
-        named: Mapping[str, Value],
-        effects: list[Effect],
-        state: State,
-        current: tuple[Raise, ...] = (),
-    ) -> State:
-        """A call of a function: its effects join `effects`."""
-        node = target.node
-        if node is None:
+    def call(self, target: Target, state: State, current: tuple[Raise, ...]) -> State:
+        """Read a call of a function, with all of its arguments. Of one without a response the end is kept."""
+        if target.node is None:
             return state
-        key = self._target_key(target), self._values_key(given, named)
+        key = self._target_key(target)
         if key in self._stack:
             self._cut = min(self._cut, self._stack.index(key))
             return state  # one that calls itself has nothing new to say
         around = target.frame.values if target.frame is not None else {}
-        if any(map(self._leads_on, (*target.given, *given, *named.values(), *around.values()))):
-            return self._read(target, key, given, named, effects, state, current)
+        if any(map(self._leads_on, (*target.given, *target.named.values(), *around.values()))):
+            return self._read(target, key, state, current)
         cache_key = key, state.limited, self.method
         if cache_key not in self._known:
-            found: list[Effect] = []
-            end = self._read(target, key, given, named, found, State(limited=state.limited), current)
-            self._known[cache_key] = list({id(each): each for each in found}.values()), end
-            self._settle(cache_key)
-        found, end = self._known[cache_key]
-        effects += [state.on_error(each) if isinstance(each, Raise) else each for each in found]
-        return state.behind(end)
+            end = self._read(target, key, State(limited=state.limited), current)
+            end.effects = list({id(each): each for each in end.effects}.values())
+            self._known[cache_key] = end
+            if self._cut < len(self._stack):  # it lacks what a call around it does, which is not read to its end
+                self._partial.append(cache_key)
+            else:
+                self._cut = _NONE
+                for each in self._partial:
+                    self._known.pop(each, None)
+                self._partial.clear()
+        return state.behind(self._known[cache_key])
 
-    def _read(
-        self,
-        target: Target,
-        key: object,
-        given: Sequence[Value],
-        named: Mapping[str, Value],
-        effects: list[Effect],
-        state: State,
-        current: tuple[Raise, ...],
-    ) -> State:
+    def _read(self, target: Target, key: object, state: State, current: tuple[Raise, ...]) -> State:
         assert target.node is not None
-        frame = self.program.enter(target, given, named)
+        frame = self.program.enter(target)
         found = {variable: self.program.errors_of(value) for variable, value in frame.values.items()}
         frame.errors = {variable: errors for variable, errors in found.items() if errors}
-        known = self.application.authenticators
-        here = Statements(self.program, frame, effects, state, current, self.call, known, self.method)
+        here = Statements(self, frame, state, current)
         self._calls += 1
         if len(self._stack) > _DEEPEST or self._calls > _MOST:
             here.open(target.node.line, _TOO_DEEP)
@@ -228,16 +205,6 @@ class Reader:
         state = here.run(target.node.body)
         self._stack.pop()
         return state
-
-    def _settle(self, key: object) -> None:
-        """What was read of a call is kept, unless it lacks what a call around it does, which is not read to its end."""
-        if self._cut < len(self._stack):
-            self._partial.append(key)
-        else:
-            self._cut = _NONE
-            for each in self._partial:
-                self._known.pop(each, None)
-            self._partial.clear()
 
     def _leads_on(self, value: Value) -> bool:
         """True for what a call can answer with: the response, or the rest of the chain."""
@@ -249,16 +216,13 @@ class Reader:
     # -- keys: what the effects of a call depend on
 
     def _target_key(self, target: Target) -> object:
-        frame = target.frame
+        around = target.frame.values if target.frame is not None else {}
         return (
             id(target.node if target.node is not None else target.rest),
-            id(frame) if frame is not None and frame.names else 0,
-            *((id(node), self._key(value)) for node, value in (frame.values if frame is not None else {}).items()),
-            self._values_key(target.given, target.named),
+            tuple((id(node), self._key(value)) for node, value in around.items()),
+            tuple(map(self._key, target.given)),
+            tuple((name, self._key(value)) for name, value in target.named.items()),
         )
-
-    def _values_key(self, given: Sequence[Value], named: Mapping[str, Value]) -> object:
-        return (*map(self._key, given), *((name, self._key(value)) for name, value in named.items()))
 
     def _key_of(self, value: Value) -> object:
         inner = [*(value.parts or ()), *(value.keys or {}).values()]

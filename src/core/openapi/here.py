@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import attrs
 from mypy.nodes import Expression
 
-from core.openapi.facts import TEXT, Answer, Effect, MiddlewareFacts, Open, Raise, Read, Way
+from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Open, Raise, Read, Way
 from core.openapi.program import Program
-from core.openapi.values import Frame, Target, Value
+from core.openapi.values import Frame, Target
 from core.validation.schema import Schema
 
 RESPONSE: Final = "core.response.Response"
@@ -20,8 +21,10 @@ _MOST_WAYS: Final = 16
 
 @attrs.define
 class State:
-    """The response so far."""
+    """What has happened so far, and the response as it is by now."""
 
+    effects: list[Effect] = attrs.Factory(list[Effect])
+    """Those of all ways so far, in one list."""
     status: tuple[int, ...] = (200,)
     media: str | None = None
     """The content type that was staged, which wins over that of the sender."""
@@ -45,7 +48,8 @@ class State:
         return attrs.evolve(raised, headers={**raised.headers, **staged, **raised.headers}) if staged else raised
 
     def behind(self, other: State) -> State:
-        """The response after a call that was read by itself, and was `other` at its end."""
+        """The same after a call that was read by itself, and was `other` at its end."""
+        self.effects += [self.on_error(each) if isinstance(each, Raise) else each for each in other.effects]
         for answer in self.sent if other.headers else ():
             answer.headers.update({**other.headers, **answer.headers})
         return attrs.evolve(
@@ -72,6 +76,7 @@ def merged(states: Sequence[State]) -> State:
     sent = {id(answer): answer for state in states for answer in state.sent}
     media = {state.media for state in states}
     return State(
+        states[0].effects,
         tuple(dict.fromkeys(statuses)) if known else (),
         media.pop() if len(media) == 1 else None,
         headers,
@@ -102,39 +107,53 @@ def _few(ways: Iterable[Way]) -> frozenset[Way]:
     return frozenset([*chosen, Way((part, name, "") for way in each for part, name, _ in way)])
 
 
-Call: TypeAlias = Callable[
-    [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
-]
-"""Reads the call of a function: `functions.Reader.call`."""
+class Reading(ABC):
+    """What the calls of an application have in common: they are read one in another."""
+
+    program: Program
+    application: ApplicationFacts
+    method: str
+    """That of the request, "" where it may be any."""
+
+    @abstractmethod
+    def call(self, target: Target, state: State, current: tuple[Raise, ...]) -> State:
+        """Read a call of a function, with all of its arguments."""
 
 
 @attrs.define(eq=False)
 class Here:
     """A call of a function, at one of its statements."""
 
-    program: Program
+    reader: Reading
     frame: Frame
-    effects: list[Effect]
     state: State
-    current: tuple[Raise, ...]
+    current: tuple[Raise, ...] = ()
     """The errors that are being handled: a bare `raise` raises them again."""
-    call: Call
-    authenticators: Mapping[str, MiddlewareFacts]
-    """Those of the framework that the program keeps in variables."""
-    method: str
-    """That of the request, "" where it may be any."""
-    path: str = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self.path = self.frame.module.path
+    @property
+    def program(self) -> Program:
+        """The program that is read."""
+        return self.reader.program
+
+    @property
+    def effects(self) -> list[Effect]:
+        """What has happened so far."""
+        return self.state.effects
+
+    @property
+    def path(self) -> str:
+        """The file that it is in."""
+        return self.frame.module.path
 
     def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""
-        tell = self.hand_on if passed else self.emit
         for raised in self.program.errors(expression, self.frame):
             # One that was raised before is still where it was.
             at = raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line)
-            tell(at)
+            if passed:
+                self.hand_on(at)
+            else:
+                self.effects.append(self.state.on_error(at))
 
     def hand_on(self, raised: Raise) -> None:
         """An error goes to the following error handler. What is staged from now on is on its answer too."""
@@ -142,10 +161,6 @@ class Here:
         passed = attrs.evolve(passed, passed=True, headers=dict(passed.headers))
         self.effects.append(passed)
         self.state.sent, self.state.late = [*self.state.sent, passed], None
-
-    def emit(self, raised: Raise) -> None:
-        """An error is raised, with the headers that are staged."""
-        self.effects.append(self.state.on_error(raised))
 
     def read(
         self, line: int, part: str, *names: str | None, schema: Schema | None = TEXT, required: bool = False
@@ -160,7 +175,7 @@ class Here:
 
     def refuse(self, raised: Raise, line: int) -> None:
         """An error of the framework's own at a line."""
-        self.emit(attrs.evolve(raised, path=self.path, line=line))
+        self.effects.append(self.state.on_error(attrs.evolve(raised, path=self.path, line=line)))
 
     def open(self, line: int, reason: str, *, sends: bool = True, answers: bool = True) -> None:
         """What happens at a line is not known."""

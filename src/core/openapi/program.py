@@ -7,7 +7,7 @@ type that it has in this call (`frames.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -122,6 +122,15 @@ class Program(Raised):
     @bounded(lambda self, expression, frame: self._plain(expression, frame))
     def schema(self, expression: Expression, frame: Frame) -> Schema:
         """Return the JSON schema of an expression's value."""
+        own = self._own(expression, frame)
+        if own is not None:
+            return own
+        plain = self._plain(expression, frame)
+        found = [*self._behind(expression, plain, frame)] if self._says_little(plain) else []
+        return nearest(any_of(found), plain) if found else plain
+
+    def _own(self, expression: Expression, frame: Frame) -> Schema | None:
+        """What an expression says itself, of whatever type it is."""
         match expression:
             case DictExpr():
                 declared = self.schemas.of(self.type_of(expression, frame))
@@ -133,26 +142,23 @@ class Program(Raised):
             case TupleExpr() if not any(isinstance(item, StarExpr) for item in expression.items):
                 parts = [self.schema(item, frame) for item in expression.items]
                 return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
-            case ListComprehension() | SetComprehension():
-                return self.schema(expression.generator, frame)
+            case ListComprehension(generator=inner) | SetComprehension(generator=inner) | AssignmentExpr(value=inner):
+                return self.schema(inner, frame)
             case GeneratorExpr():
                 return {"type": "array", "items": self.schema(expression.left_expr, frame)}
             case DictionaryComprehension():
                 return {"type": "object", "additionalProperties": self.schema(expression.value, frame)}
             case ConditionalExpr():
                 return any_of([self.schema(expression.if_expr, frame), self.schema(expression.else_expr, frame)])
-            case AssignmentExpr():
-                return self.schema(expression.value, frame)
-            case AwaitExpr():
-                return self._call(expression, expression.expr, frame)
-            case CallExpr():
-                return self._call(expression, expression, frame)
+            case AwaitExpr(expr=CallExpr() as call) | (CallExpr() as call):
+                return self._called(expression, call, frame)
             case MemberExpr():
                 return self._attribute(expression, frame)
-            case IndexExpr():
-                return self._subscript(expression, frame)
-            case NameExpr():
-                return self._name(expression, frame)
+            case NameExpr() if (value := self.bound(expression, frame)) is not None:
+                plain = self._plain(expression, frame)
+                # A name is the constant that it was given, an argument the one that this call hands over.
+                if plain.get("type") in ("string", "integer") or "enum" in plain:
+                    return self.schema_of(value) if {"const", "enum"} & self.schema_of(value).keys() else plain
             case OpExpr(op="|"):
                 both = [self.schema(expression.left, frame), self.schema(expression.right, frame)]
                 if all("properties" in part or "$class" in part for part in both):
@@ -163,7 +169,32 @@ class Program(Raised):
                     return any_of([*_true_parts(first), self.schema(expression.right, frame)])
             case _:
                 pass
-        return self._plain(expression, frame)
+        return None
+
+    def _behind(self, expression: Expression, plain: Schema, frame: Frame) -> Iterable[Schema]:
+        """What there is behind an expression whose type says little."""
+        match expression:
+            case NameExpr(node=node) if node is not None:
+                return [self._assigned(expression, node, plain, frame)]
+            case MemberExpr(name=name) if name not in self.filled_elsewhere:
+                return map(self.schema_of, self.ways(expression, frame))
+            case IndexExpr(index=key) if not isinstance(key, SliceExpr):
+                return self._values(expression.base, key, frame)
+            case AwaitExpr(expr=CallExpr() as call) | (CallExpr() as call):
+                pass
+            case _:
+                return ()
+        callee, args = call.callee, call.args
+        if called(call) in ("builtins.list", "builtins.sorted", "builtins.tuple") and args and is_vague(plain):
+            items = self.schema(args[0], frame).get("items") or self._keys(args[0], frame)
+            return [{"type": "array", "items": items}] if items is not None else ()
+        returned = self.returned(call, frame)
+        if returned and not (isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)):
+            return (self.schema(*each) for each in returned)
+        if isinstance(callee, MemberExpr) and callee.name in ("get", "pop") and args:
+            otherwise = self.schema(args[1], frame) if len(args) > 1 else {"type": "null"}
+            return self._values(callee.expr, args[0], frame, otherwise)
+        return ()
 
     def _items_of(self, item: Expression, frame: Frame) -> Schema:
         if not isinstance(item, StarExpr):
@@ -172,23 +203,13 @@ class Program(Raised):
         items: Schema = inner.get("items", {"$unknown": "the items of an unpacked value"})
         return items
 
-    def _name(self, name: NameExpr, frame: Frame) -> Schema:
-        plain = self._plain(name, frame)
-        node = name.node
+    def _assigned(self, name: NameExpr, node: Node, plain: Schema, frame: Frame) -> Schema:
+        """What was assigned to a name."""
         value = self.bound(name, frame)
-        if value is not None and (plain.get("type") in ("string", "integer") or "enum" in plain):
-            # A name is the constant that it was given, an argument the one that this call hands over.
-            return self.schema_of(value) if {"const", "enum"} & self.schema_of(value).keys() else plain
-        if node is None or not self._says_little(plain):
-            return plain
-        return nearest(self._assigned(name, node, value, plain, frame), plain)
-
-    def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
-        """What was assigned to a name, whose type says little."""
         if value is None:
-            if ways := self.ways(name, frame) or self.several(name, frame):
+            if ways := self.ways(name, frame):
                 return any_of(map(self.schema_of, ways))
-            through = frame.notes.looped.get(node)
+            through = frame.notes.through(name)
             whole = self.schema(through, frame) if through is not None else {}
             items: Schema = whole.get("items", plain)
             return items
@@ -222,40 +243,23 @@ class Program(Raised):
             properties[key] = schema if there is None else any_of([there, schema])
         return {**followed, "properties": properties, "required": required}
 
-    def _call(self, expression: Expression, call: Expression, frame: Frame) -> Schema:
-        """The value of a call: the expression that the function returns, where its annotation says little."""
-        plain = self._plain(expression, frame)
-        if not isinstance(call, CallExpr):
-            return plain
-        name = called(call)
-        if name in _AS_DICT and call.args and _KEEPS_VALUES.issuperset(call.arg_names[1:]):
-            made = self.schema(call.args[0], frame)
+    def _called(self, expression: Expression, call: CallExpr, frame: Frame) -> Schema | None:
+        """What a call of a function that is known here gives."""
+        name, args = called(call), call.args
+        if name in _AS_DICT and args and _KEEPS_VALUES.issuperset(call.arg_names[1:]):
+            made = self.schema(args[0], frame)
             if not self.schemas.is_renamed(made):
                 return made
-        if name in ("builtins.list", "builtins.sorted", "builtins.tuple") and call.args:
-            items = self.schema(call.args[0], frame).get("items") or self._keys(call.args[0], frame)
-            return {"type": "array", "items": items} if items is not None and is_vague(plain) else plain
-        if name == "builtins.dict" and call.args and all(kind == ARG_NAMED for kind in call.arg_kinds):
-            given = zip(call.arg_names, call.args, strict=True)
+        if name == "builtins.dict" and args and all(kind == ARG_NAMED for kind in call.arg_kinds):
+            given = zip(call.arg_names, args, strict=True)
             return object_of({str(key): self.schema(value, frame) for key, value in given})
-        if name == "builtins.str" and call.args and (errors := self.for_clients(call.args[0], frame)):
+        if name == "builtins.str" and args and (errors := self.for_clients(args[0], frame)):
             return any_of(each.message for each in errors)
         asked = self.asked_for(call, frame)
         if asked is not None:
             return self.schemas.of(asked)
-        if is_vague(plain) and isinstance(call.callee, MemberExpr) and call.callee.name == "first":
-            row = self._rows(call, frame)
-            if row is not None:
-                return row
-        if self._says_little(plain):
-            returned = self.returned(call, frame)
-            if returned and not (isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo)):
-                return nearest(any_of(self.schema(each, inside) for each, inside in returned), plain)
-            if isinstance(call.callee, MemberExpr) and call.callee.name in ("get", "pop") and call.args:
-                otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
-                values = self._values(call.callee.expr, call.args[0], frame, otherwise)
-                return nearest(any_of(values), plain)
-        return plain
+        is_row = isinstance(call.callee, MemberExpr) and call.callee.name == "first"
+        return self._rows(call, frame) if is_row and is_vague(self._plain(expression, frame)) else None
 
     def _keys(self, several: Expression, frame: Frame) -> Schema | None:
         """What a loop through a dict, or through anything else of a known type, gives."""
@@ -280,8 +284,8 @@ class Program(Raised):
             row = found.columns[name]
         return row if found.certain else any_of([row, {"type": "null"}])
 
-    def _attribute(self, expression: MemberExpr, frame: Frame) -> Schema:
-        """`err.body`, `found.results` and `note.title`, of a value that is followed."""
+    def _attribute(self, expression: MemberExpr, frame: Frame) -> Schema | None:
+        """`err.body` of an error, and `found.results` of a statement."""
         owner, name = expression.expr, expression.name
         if name in _PARTS and (errors := self.for_clients(owner, frame)):
             return any_of(map(_PARTS[name], errors))
@@ -289,23 +293,9 @@ class Program(Raised):
             known = [self.class_constant(self.lookup(each.classes[0]), name) for each in raised]
             if all(isinstance(each, str | int) for each in known):
                 return any_of({"const": each} for each in known)
-        plain = self._plain(expression, frame)
-        if not self._says_little(plain):
-            return plain
-        if name == "results" and (made := self.made(owner, frame)) is not None:
-            row = self._rows(*made)
-            if row is not None:
-                return {"type": "array", "items": row}
-        ways = self.ways(expression, frame) if name not in self.filled_elsewhere else []
-        return nearest(any_of(map(self.schema_of, ways)), plain) if ways else plain
-
-    def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:
-        """`user["name"]` of a value that is followed."""
-        plain = self._plain(expression, frame)
-        if isinstance(expression.index, SliceExpr) or not self._says_little(plain):
-            return plain
-        found = self._values(expression.base, expression.index, frame)
-        return nearest(any_of(found), plain) if found else plain
+        made = self.made(owner, frame) if name == "results" else None
+        row = self._rows(*made) if made is not None and self._says_little(self._plain(expression, frame)) else None
+        return {"type": "array", "items": row} if row is not None else None
 
     def _values(
         self, container: Expression, key: Expression, frame: Frame, otherwise: Schema | None = None

@@ -70,7 +70,7 @@ class Raised(Calls):
         if isinstance(node, FuncDef) and node in self.homes:
             given, named = self.arguments(call, frame)
             me = me or Value(type=instance_of(made))
-            inside = self.enter(Target(node), [me, *given], named)
+            inside = self.enter(Target(node, None, (me, *given), named))
             for each in inside.notes.calls_above:
                 return tuple(attrs.evolve(one, classes=classes) for one in self.error_made(each, above[1], inside, me))
         return (self.error_of(made),)

@@ -8,15 +8,15 @@ from typing import Final
 
 import attrs
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, NameExpr, RefExpr
+from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
-from core.openapi.facts import TEXT, Answer, Effect, Read
+from core.openapi.facts import TEXT, Answer, Read
 from core.openapi.failures import object_of
 from core.openapi.here import RESPONSE, Here, State
 from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
-from core.openapi.values import Frame
+from core.openapi.values import Value
 from core.validation.schema import Schema
 
 _HTTP_RESPONSE: Final = "core.http.response.Response"
@@ -71,8 +71,7 @@ def stage(here: Here, name: Expression, value: Expression) -> None:
     """A header is put on the response."""
     if constant(value) == (None,):
         return
-    node = name.node if isinstance(name, NameExpr) else None
-    through = next((at.notes.looped[node] for at in here.frame.chain() if node in at.notes.looped), None)
+    through = next(filter(None, (at.notes.through(name) for at in here.frame.chain())), None)
     keys = here.keys(through) if through is not None else None
     for known in names(here, name, keys if keys is not None else here.texts(name) or None):
         if known.lower() == "content-type":
@@ -111,7 +110,7 @@ def are_staged(here: Here, headers: Expression) -> bool:
             return False
 
 
-def tagged(state: State, effects: list[Effect]) -> State:
+def tagged(state: State) -> State:
     """What `etag()` makes of what was sent: each whole answer has a tag, and 304 the headers of them all."""
     sent = [each for each in state.sent if isinstance(each, Answer)]
     whole = [each for each in sent if 200 in each.status and each.media_type is not None and each.item is None]
@@ -121,10 +120,10 @@ def tagged(state: State, effects: list[Effect]) -> State:
             each.headers["ETag"] = TEXT
         headers.update(each.headers)
     if whole:
-        effects.append(Read(part="header", name="If-None-Match", schema=TEXT))
+        state.effects.append(Read(part="header", name="If-None-Match", schema=TEXT))
         unchanged = Answer(status=(304,), headers=headers)
         state.sent = [*state.sent, unchanged]
-        effects.append(unchanged)
+        state.effects.append(unchanged)
     return state
 
 
@@ -255,35 +254,23 @@ def _event(here: Here, events: Expression | None) -> Schema:
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
         return _event_of(here.program.schemas.of(given))
-    whole = [*_yielded(here, events, here.frame, 0)]
-    return whole[0] if len(whole) == 1 else {"anyOf": whole}
+    yields = here.program.yielded(events, here.frame)
+    whole = [each for place in yields for each in _made_event(here, Value(*place))]
+    return whole[0] if len(whole) == 1 else {"anyOf": whole or [_event_of(_UNKNOWN_EVENT)]}
 
 
-def _yielded(here: Here, stream: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
-    """Each event that the functions behind a stream yield: made there, in a function, or taken of another stream."""
-    made = here.program.made(stream, frame)
-    inside = [*here.program.entered(*made)] if made is not None and depth < _DEEPEST else []
-    yields = [(each, at) for at in inside for each in at.notes.yielded]
-    for each, at in yields:
-        through = at.notes.looped.get(each.node) if isinstance(each, NameExpr) and each.node is not None else None
-        if through is not None:
-            yield from _yielded(here, through, at, depth + 1)
-        else:
-            yield from _made_event(here, each, at, depth)
-    if not yields:
-        yield _event_of(_UNKNOWN_EVENT)
-
-
-def _made_event(here: Here, event: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
-    made = here.program.made(event, frame)
+def _made_event(here: Here, event: Value, depth: int = 0) -> Iterator[Schema]:
+    """Each event that a value may be: made where it is written, in a function, or taken of another stream."""
+    made = here.program.made(*event.place) if event.place is not None else None
     if made is not None and called(made[0]) == _EVENT:
         parts = (argument(made[0], 99, name) for name in ("data", "event", "id"))
         yield _event_of(*(here.program.schema(part, made[1]) if part is not None else None for part in parts))
         return
-    returned = here.program.returned(*made) if made is not None and depth < _DEEPEST else []
-    for each, inside in returned:
-        yield from _made_event(here, each, inside, depth + 1)
-    if not returned:
+    place = made or event.place
+    ways = here.program.ways(*place) if place is not None and depth < _DEEPEST else []
+    for each in ways:
+        yield from _made_event(here, each, depth + 1)
+    if not ways:
         yield _event_of(_UNKNOWN_EVENT)
 
 

@@ -6,7 +6,7 @@ of the errors are left in a branch is said by its condition. What an expression 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -43,7 +43,7 @@ from mypy.nodes import (
 from mypy.types import CallableType, Instance, get_proper_type
 
 from core.openapi import sent
-from core.openapi.conditions import Errors, compared, holds, is_capture, named_classes, parted
+from core.openapi.conditions import compared, holds, is_capture, named_classes, parted
 from core.openapi.expressions import Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
@@ -138,11 +138,11 @@ class Statements(Expressions):
             goes_on = self._each_turn(statement.body, items)
         else:
             before = self.state.ways
-            goes_on = self._fork([(partial(self._block, each), {}) for each in (statement.body, None)])
+            goes_on = self.fork([partial(self._block, statement.body), lambda: True])
             self.state.ways = self.state.ways - before or before  # what a loop reads is there for its turns
             self.state = merged([self.state, *self.turns])
         left, (self.turns, self.breaks) = self.breaks, around
-        if goes_on and self._fork([(partial(self._block, statement.else_body), {})]):
+        if goes_on and self.fork([partial(self._block, statement.else_body)]):
             left = [self.state, *left]
         self.state = merged(left) if left else self.state
         return bool(left)
@@ -161,7 +161,7 @@ class Statements(Expressions):
         frame, ends = self.frame, [self.state]
         for node, item in items:
             self.frame: Frame = attrs.evolve(frame, errors=self.frame.errors, turn={**frame.turn, node: item})
-            goes_on = self._fork([(partial(self._block, body), {})])
+            goes_on = self.fork([partial(self._block, body)])
             ends = [*([self.state] if goes_on else []), *self.turns]
             self.turns = []
             if not ends:
@@ -169,35 +169,6 @@ class Statements(Expressions):
             self.state = merged(ends)
         frame.errors, self.frame = self.frame.errors, frame
         return bool(ends)
-
-    def _fork(
-        self, branches: Sequence[tuple[Callable[[], bool], Errors]], line: int = 0, asked: Expression | None = None
-    ) -> bool:
-        """Walk branches of which one runs, each with what names of errors stand for in it.
-        `asked` is the condition that chooses between two, and `line` its line.
-        """
-        start, errors = self.state, self.frame.errors
-        ends: list[tuple[State, Errors]] = []
-        for number, (walk, possible) in enumerate(branches):
-            if () in possible.values():
-                continue  # none of the errors goes there
-            self.state, self.frame.errors = start.copy(), {**errors, **possible}
-            if asked is not None:
-                self.learn(asked, number == 0)
-            if line:
-                self.state.branch = (self.path, line)
-            if walk():
-                ends.append((self.state, self.frame.errors))
-        if not ends:
-            self.state, self.frame.errors = start, errors
-            return False
-        self.state: State = merged([state for state, _ in ends])
-        joined: dict[Node, dict[int, Raise]] = {}
-        for _, found in ends:
-            for node, each in found.items():
-                joined.setdefault(node, {}).update({id(one): one for one in each})
-        self.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
-        return True
 
     def _assigned(self, target: Expression, value: Expression) -> None:
         """`res.headers["X-Total"] = …` stages a header; a name may stand for an error."""
@@ -255,8 +226,8 @@ class Statements(Expressions):
             return self._block(block) if is_taken else self._choose(others, last)
         taken, left = parted(self.frame.errors, asked)
         line = evaluated.line if evaluated is not None else block.line
-        rest = partial(self._choose, others, last)
-        return self._fork([(partial(self._block, block), taken), (rest, left)], line, asked)
+        ways = (partial(self._block, block), partial(self._choose, others, last))
+        return self.fork(ways, (taken, left), asked=asked, line=line)
 
     # -- errors that are caught
 

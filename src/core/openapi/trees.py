@@ -27,6 +27,7 @@ from mypy.nodes import (
     GeneratorExpr,
     GlobalDecl,
     IndexExpr,
+    IntExpr,
     LambdaExpr,
     ListExpr,
     MatchStmt,
@@ -56,9 +57,9 @@ _CHANGES: Final = frozenset(
 """The methods after which a dict, a list or a set has other items than those that were written out."""
 
 _ORDER: Final = (
-    "generator left_expr key value sequences condlists subject guards bodies cond if_expr else_expr callee args operands "
-    "left right base begin_index end_index stride rvalue lvalues lvalue expr from_expr msg index target items body handlers "
-    "else_body finally_body defs"
+    "original_decorators decorators keywords arguments initializer func generator left_expr key value sequences condlists "
+    "subject guards bodies cond if_expr else_expr callee args operands left right base begin_index end_index stride rvalue "
+    "lvalues lvalue expr from_expr msg index target items body handlers else_body finally_body defs"
 )
 """The attributes of nodes that have expressions, statements and blocks, in the order in which they run."""
 _PARTS: Final[Mapping[type[Node], Sequence[str]]] = {
@@ -85,8 +86,8 @@ def _nodes(value: Any) -> Iterator[Node]:
     """The nodes of an attribute: one, or several in a list of any depth, or none."""
     if isinstance(value, Node):
         yield value
-    elif value.__class__ in (list, tuple):
-        for each in value:
+    elif value.__class__ in (list, tuple, dict):
+        for each in value.values() if value.__class__ is dict else value:
             yield from _nodes(each)
 
 
@@ -101,20 +102,8 @@ def within(node: Node) -> Iterator[Node]:
 def everything(node: Node) -> Iterator[Node]:
     """A node and all inside it, functions and classes with their decorators and defaults too."""
     yield node
-    inner: list[Node] = [*parts_of(node)]
-    match node:
-        case Decorator():
-            inner += [node.func, *node.original_decorators]
-        case OverloadedFuncDef():
-            inner += node.items
-        case FuncDef() | LambdaExpr():
-            inner += [each.initializer for each in node.arguments if each.initializer is not None]
-        case ClassDef():
-            inner += [*node.decorators, *node.keywords.values()]
-        case _:
-            pass
-    for each in inner:
-        yield from everything(each)
+    for part in parts_of(node):
+        yield from everything(part)
 
 
 class Notes:
@@ -122,6 +111,9 @@ class Notes:
 
     def __init__(self, written: FuncDef | LambdaExpr | Block | MypyFile | None) -> None:
         self.assigned: dict[Node, list[Expression | None]] = {}
+        """What each name is given; None is what cannot be told. A name that gets a part has an expression that nobody
+        wrote (`is_made_up`): `*through` in a loop, `f()[1]` of what is unpacked, `manager.__enter__()`.
+        """
         self.items: dict[Node, list[tuple[str, Expression, bool] | None]] = {}
         """The items put into a dict after it was made: the key, its value and whether it always is; None for items that
         cannot be told.
@@ -130,14 +122,6 @@ class Notes:
         """What is appended to a list after it was made."""
         self.shared_with: dict[Node, list[Expression]] = {}
         """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
-        self.looped: dict[Node, Expression] = {}
-        """The iterable that a name of a loop or a comprehension runs through: the dict, of a name for its keys."""
-        self.entered: dict[Node, Expression] = {}
-        """The context manager that a name of a `with` statement is of."""
-        self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
-        """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
-        self.captured: dict[Node | None, list[Expression | None]] = {}
-        """What a pattern gives the name to. mypy has no types for the attributes among these expressions."""
         self.returned: list[Expression] = []
         self.yielded: list[Expression] = []
         self.attributes: dict[str, list[Expression]] = {}
@@ -153,6 +137,22 @@ class Notes:
         if written is not None:
             self._collect(written.body if isinstance(written, FuncDef | LambdaExpr) else written, always=True)
 
+    def only(self, node: Node) -> Expression | None:
+        """The one value that a name is given, as it is written."""
+        match self.assigned.get(node):
+            case [Expression() as one] if not is_made_up(one):
+                return one
+            case _:
+                return None
+
+    def through(self, name: Expression) -> Expression | None:
+        """What the loop runs through that gives a name its values: the dict, of a name for its keys."""
+        match self.assigned.get(name.node) if isinstance(name, NameExpr) and name.node is not None else None:
+            case [*_, StarExpr(expr=several)]:
+                return several
+            case _:
+                return None
+
     def _collect(self, node: Node, *, always: bool) -> None:
         match node:
             case FuncDef() | Decorator() | OverloadedFuncDef() | ClassDef():
@@ -165,17 +165,14 @@ class Notes:
             case DelStmt():
                 self._target(node.expr, None, always)
             case ForStmt():
-                self._target(node.index, None, always)
-                self._loop(node.index, node.expr)
+                self._target(node.index, StarExpr(node.expr), always)
             case GeneratorExpr() | DictionaryComprehension():
                 for index, through in zip(node.indices, node.sequences, strict=True):
-                    self._loop(index, through)
+                    self._target(index, StarExpr(through), always)
             case WithStmt():
                 for manager, given in zip(node.expr, node.target, strict=True):
                     if given is not None:
-                        self._target(given, None, always)
-                    if isinstance(given, NameExpr) and given.node is not None:
-                        self.entered[given.node] = manager
+                        self._target(given, CallExpr(MemberExpr(manager, CONTEXT[1]), [], [], []), always)
             case ReturnStmt() if node.expr is not None:
                 self.returned.append(node.expr)
             case YieldExpr() if node.expr is not None:
@@ -211,7 +208,7 @@ class Notes:
         match pattern:
             case AsPattern():
                 if pattern.name is not None:
-                    self.captured.setdefault(pattern.name.node, []).append(subject)
+                    self._target(pattern.name, subject, always=False)
                 if pattern.pattern is not None:
                     self._capture(subject, pattern.pattern)
             case ClassPattern():
@@ -226,7 +223,7 @@ class Notes:
                 for key, inner in zip(pattern.keys, pattern.values, strict=True):
                     self._capture(IndexExpr(subject, key) if subject is not None else None, inner)
             case StarredPattern() if pattern.capture is not None:
-                self.captured.setdefault(pattern.capture.node, []).append(None)
+                self._target(pattern.capture, None, always=False)
             case _:
                 pass
 
@@ -246,52 +243,53 @@ class Notes:
             self.items.setdefault(whole.node, []).append(None)
 
     def _target(self, target: Expression, value: Expression | None, always: bool) -> None:
-        if isinstance(target, MemberExpr):
-            self.sets.add(target.name)
         if value is not None:
             self._share(value, target)
+        written = value if value is not None and not is_made_up(value) else None
         match target:
             case NameExpr(node=node) if node is not None:
                 self.assigned.setdefault(node, []).append(value)
-            case MemberExpr(name=name, expr=NameExpr(name="self")) if value is not None:
-                self.attributes.setdefault(name, []).append(value)
+            case MemberExpr(name=name):
+                self.sets.add(name)
+                if written is not None and isinstance(target.expr, NameExpr) and target.expr.name == "self":
+                    self.attributes.setdefault(name, []).append(written)
             case IndexExpr(base=NameExpr(node=node), index=key) if node is not None:
                 word = constant_fold_expr(key, "")
-                known = (word, value, always) if isinstance(word, str) and value is not None else None
+                known = (word, written, always) if isinstance(word, str) and written is not None else None
                 self.items.setdefault(node, []).append(known)
             case IndexExpr():
                 self._changes(target.base)
-            case TupleExpr() | ListExpr():
-                is_pairs = isinstance(value, TupleExpr) and len(value.items) == len(target.items)
-                values = value.items if isinstance(value, TupleExpr) and is_pairs else [None] * len(target.items)
-                for place, (part, given) in enumerate(zip(target.items, values, strict=True)):
-                    is_one = given is not None and not isinstance(part, StarExpr) and not isinstance(given, StarExpr)
-                    self._target(part, given if is_one else None, always)
-                    if isinstance(part, NameExpr) and part.node is not None and value is not None and not is_pairs:
-                        self.unpacked[part.node] = (value, place, len(target.items))
+            case TupleExpr(items=parts) | ListExpr(items=parts):
+                values: list[Expression | None] = [None] * len(parts)
+                match value:
+                    case TupleExpr(items=items) if len(items) == len(parts):
+                        values = [None if isinstance(each, StarExpr) else each for each in items]
+                    case Expression() if not any(isinstance(part, StarExpr) for part in parts):
+                        values = [IndexExpr(value, IntExpr(place)) for place in range(len(parts))]
+                        match value:
+                            case StarExpr(expr=CallExpr(callee=MemberExpr(name="items", expr=whole))):
+                                values[0] = StarExpr(whole)
+                            case _:
+                                pass
+                    case _:
+                        pass
+                for part, given in zip(parts, values, strict=True):
+                    self._target(part, given, always)
             case StarExpr():
                 self._target(target.expr, None, always)
             case _:
                 pass
 
-    def _loop(self, index: Expression, through: Expression) -> None:
-        for part in index.items if isinstance(index, TupleExpr) else [index]:
-            self._share(through, part)
-        match index, through:
-            case NameExpr(node=node), _ if node is not None:
-                self.looped[node] = through
-            case TupleExpr(items=[NameExpr(node=node), _]), CallExpr(callee=MemberExpr(name="items", expr=whole)) if (
-                node is not None
-            ):
-                self.looped[node] = whole
-            case _:
-                pass
+
+def is_made_up(expression: Expression) -> bool:
+    """True for an expression that nobody wrote: see `Notes.assigned`."""
+    return expression.line < 0
 
 
 def owner_of(value: Expression) -> Node | None:
     """The name that a value has, or the value that it was taken out of."""
     match value:
-        case IndexExpr(base=inner) | CallExpr(callee=MemberExpr(expr=inner)):
+        case IndexExpr(base=inner) | StarExpr(expr=inner) | CallExpr(callee=MemberExpr(expr=inner)):
             return owner_of(inner)
         case NameExpr(node=node):
             return node

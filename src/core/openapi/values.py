@@ -6,7 +6,8 @@ These are data. What a value is, is worked out elsewhere: its type in `frames.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
@@ -18,6 +19,8 @@ from core.openapi.trees import Notes
 from core.validation.schema import Schema
 
 DEEPEST: Final = 30
+Place: TypeAlias = tuple[Expression, "Frame"]
+"""An expression and the call that it is in, where it is worked out."""
 
 
 class Home(NamedTuple):
@@ -35,8 +38,6 @@ class Frame:
     notes: Notes
     outer: Frame | None = None
     values: dict[Node, Value] = attrs.Factory(dict[Node, "Value"])
-    names: Mapping[str, Value] = attrs.Factory(dict[str, "Value"])
-    """The variables around a function that the running application holds."""
     types: dict[TypeVarId, Type] = attrs.Factory(dict[TypeVarId, Type])
     errors: Mapping[Node, tuple[Raise, ...]] = attrs.Factory(dict[Node, tuple[Raise, ...]])
     """The errors that names stand for at the statement that is read."""
@@ -77,6 +78,10 @@ class Target:
     named: Mapping[str, Value] = attrs.Factory(dict[str, "Value"])
     rest: Callable[[Any], Any] | None = None
 
+    def with_arguments(self, given: Sequence[Value], named: Mapping[str, Value] = MappingProxyType({})) -> Target:
+        """The same with more of them."""
+        return attrs.evolve(self, given=(*self.given, *given), named={**self.named, **named})
+
 
 @attrs.frozen(eq=False, kw_only=True)
 class Value:
@@ -94,8 +99,8 @@ class Value:
     held: Held | None = None
 
     @property
-    def place(self) -> tuple[Expression, Frame] | None:
-        """Where it is written, to be worked out there."""
+    def place(self) -> Place | None:
+        """Where it is written."""
         return (self.expression, self.frame) if self.expression is not None and self.frame is not None else None
 
 
