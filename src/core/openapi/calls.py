@@ -23,12 +23,14 @@ from mypy.nodes import (
     IndexExpr,
     IntExpr,
     LambdaExpr,
+    ListExpr,
     MemberExpr,
     MypyFile,
     NameExpr,
     OpExpr,
     OverloadedFuncDef,
     RefExpr,
+    SetExpr,
     StarExpr,
     SymbolNode,
     TupleExpr,
@@ -40,7 +42,7 @@ from mypy.types import AnyType, CallableType, Instance, NoneType, Overloaded, Pr
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import attrs_fields, instance_of, member
-from core.openapi.trees import CONTEXT, Notes, bare, constant, everything, is_made_up, within
+from core.openapi.trees import CONTEXT, Notes, bare, called, constant, everything, is_made_up, within
 from core.openapi.values import Frame, Place, Target, Value, bounded, once
 from core.validation.schema import Schema
 
@@ -133,17 +135,19 @@ class Calls(Frames, ABC):
                 found = self.yielded(several, frame)
             case CallExpr(callee=MemberExpr(expr=manager)) if is_made_up(expression):
                 found = self._given_by(manager, frame)
-            case IndexExpr(base=whole, index=IntExpr(value=place)) if is_made_up(expression):
-                found = self._items_at(place, whole, frame)
+            case IndexExpr(base=whole, index=key):
+                found = self._taken(whole, key, frame)
             case MemberExpr():
                 found = self._computed(expression, frame)
                 if not found and (value := self.given(expression, frame)) is not None:
                     return [value]
                 found = found or self._class_variables(expression, frame)
-            case CallExpr() | IndexExpr():
-                found = self._taken(expression, frame)
-                if not found and isinstance(expression, CallExpr):
-                    found = self.returned(expression, frame)
+            case CallExpr(callee=MemberExpr(expr=whole, name="get"), args=[key, *otherwise]) if found := self._taken(
+                whole, key, frame
+            ):
+                found += [(each, frame) for each in otherwise]
+            case CallExpr():
+                found = self.returned(expression, frame)
             case _:
                 pass
         return [Value(*each) for each in found]
@@ -218,7 +222,7 @@ class Calls(Frames, ABC):
             value = self.constant(node) if isinstance(node, Var) else None
             return self.targets_of(value) if value is not None else self._by_type(callee, frame)
         owner = Value(callee.expr, frame)
-        set_ = self.attribute(owner, callee.name)
+        set_ = self.given(callee, frame)
         found = self.targets_of(set_) if set_ is not None else ()
         if found != () or (set_ is not None and set_.held is not None and set_.held.kind in ("function", "type")):
             return found  # none for a class, and for a function of a library
@@ -275,7 +279,8 @@ class Calls(Frames, ABC):
 
     def _class_variables(self, attribute: MemberExpr, frame: Frame) -> list[Place]:
         """What the classes that an object may be of assign to an attribute which no function sets."""
-        info = self.info_of(attribute.expr, frame)
+        named = attribute.expr.node if isinstance(attribute.expr, RefExpr) else None
+        info = named if isinstance(named, TypeInfo) else self.info_of(attribute.expr, frame)
         if info is None or attribute.name in self._set:
             return []
         owner = self.origin(attribute.expr, frame)
@@ -291,31 +296,49 @@ class Calls(Frames, ABC):
     def _set(self) -> frozenset[str]:
         return frozenset(name for notes in self.all_notes for name in notes.sets)
 
-    def _taken(self, expression: Expression, frame: Frame) -> list[Place]:
-        """What `TABLE[key]` and `TABLE.get(key, otherwise)` give, of a dict that is written out and stays as it is: the
-        value of the key, or each of them where it varies.
-        """
-        otherwise: list[Expression] = []
-        match expression:
-            case IndexExpr(base=table, index=key):
-                pass
-            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]):
-                pass
-            case _:
+    def _wholes(self, several: Expression, frame: Frame) -> list[Value]:
+        """The containers that an expression may be, of those that stay as they are."""
+        whole = self.origin(several, frame, fixed=True)
+        match whole.place:
+            case (NameExpr(node=name) | MemberExpr(name=name), _) if name in self.filled:
                 return []
-        place = self.origin(table, frame, fixed=True).place
-        if isinstance(table, MemberExpr):
-            named = table.expr.node if isinstance(table.expr, RefExpr) else None
-            owner = named if isinstance(named, TypeInfo) else self.info_of(table.expr, frame)
-            is_fixed = table.name not in self.filled
-            place = self.class_variable(owner, table.name) if owner is not None and is_fixed else None
-        written, at = place or (table, frame)
-        if not isinstance(written, DictExpr) or any(name is None for name, _ in written.items):
-            return []
-        values = {constant(name): value for name, value in written.items if name is not None}
-        exact = [values[each] for each in self.constants(key, frame) if each in values]
-        found = exact or [value for _, value in written.items]
-        return [*((value, at) for value in found), *((each, frame) for each in otherwise)]
+            case (NameExpr() | MemberExpr() | CallExpr() | IndexExpr(), _) as place if ways := self.ways(*place):
+                return [self.origin(*each.place, fixed=True) if each.place is not None else each for each in ways]
+            case _:
+                return [whole]
+
+    def members(self, several: Expression, frame: Frame) -> list[Value]:
+        """The items of a tuple, list or set, or the keys of a dict, that is written out or that the application holds,
+        and that stays as it is.
+        """
+        wholes = self._wholes(several, frame)
+        whole = wholes[0] if len(wholes) == 1 else Value()
+        match whole.place:
+            case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), at):
+                return [Value(item, at) for item in items]
+            case (CallExpr(args=[inner]) as call, at) if called(call) in ("builtins.frozenset", "builtins.set"):
+                return self.members(inner, at)
+            case _:
+                held = whole.held
+                return [*map(self.value_of, held.given)] if held is not None and held.kind == "object" else []
+
+    def _taken(self, several: Expression, key: Expression, frame: Frame) -> list[Place]:
+        """What a dict or a tuple has under a key, or each item where that varies, of one that is written out and stays
+        as it is; none where one that it may be is not known.
+        """
+        found: list[Place] = []
+        for whole in self._wholes(several, frame):
+            items: list[tuple[tuple[object] | None, Expression]] = []
+            match whole.place:
+                case (DictExpr(items=pairs), at) if all(name is not None for name, _ in pairs):
+                    items += [(constant(name), value) for name, value in pairs if name is not None]
+                case (TupleExpr(items=values), at) if not any(isinstance(each, StarExpr) for each in values):
+                    items += [((number,), value) for number, value in enumerate(values)]
+                case _:
+                    return []
+            keys = self.constants(key, frame)
+            found += [(value, at) for known, value in items if not keys or known in (None, *keys)]
+        return found
 
     @bounded(lambda self, expression, frame: ())
     def constants(self, expression: Expression, frame: Frame) -> tuple[tuple[object], ...]:
@@ -363,18 +386,6 @@ class Calls(Frames, ABC):
                 return []
             found += parts
         return found
-
-    def _items_at(self, place: int, whole: Expression, frame: Frame) -> list[Place]:
-        """The item of each tuple that a function returns, or that a dict has; none where one is not known."""
-        parts: list[Place] = []
-        origin = self.origin(whole, frame).place
-        for each in self.ways(*origin) if origin is not None else ():
-            match self.origin(*each.place).place if each.place is not None else None:
-                case (TupleExpr(items=items), at) if not any(isinstance(item, StarExpr) for item in items):
-                    parts += [(item, at) for item in items[place : place + 1]]
-                case _:
-                    return []
-        return parts
 
     def _given_by(self, manager: Expression, frame: Frame) -> list[Place]:
         """What a context manager gives the name of its `with`: what its function yields, or its method returns."""

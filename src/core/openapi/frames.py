@@ -22,16 +22,13 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     LambdaExpr,
-    ListExpr,
     MemberExpr,
     MypyFile,
     NameExpr,
     Node,
     OverloadedFuncDef,
     RefExpr,
-    SetExpr,
     Statement,
-    TupleExpr,
     TypeInfo,
     Var,
 )
@@ -56,7 +53,7 @@ from mypy.types import (
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, attrs_fields, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, called, changed, docstring, everything, filled_elsewhere, parts_of
+from core.openapi.trees import Notes, changed, docstring, everything, filled_elsewhere, parts_of
 from core.openapi.values import DEEPEST, Frame, Home, Rows, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -317,30 +314,8 @@ class Frames:
                     break
         return value
 
-    def members(self, several: Expression, frame: Frame) -> list[Value]:
-        """The items of a tuple, list or set, or the keys of a dict, that is written out or that the application holds,
-        and that stays as it is.
-        """
-        whole = self.origin(several, frame, fixed=True)
-        match whole.place:
-            case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), at):
-                return [Value(item, at) for item in items]
-            case (CallExpr(args=[inner]) as call, at) if called(call) in ("builtins.frozenset", "builtins.set"):
-                return self.members(inner, at)
-            case (MemberExpr(name=name) as attribute, at) if name not in self.filled:
-                value = self.given(attribute, at)
-                if value is not None and value.place is not None:
-                    return self.members(*value.place)
-                whole = value or whole
-            case _:
-                pass
-        return [*map(self.value_of, whole.held.given)] if whole.held is not None and whole.held.kind == "object" else []
-
-    def attribute(self, value: Value, name: str) -> Value | None:
-        """An attribute that was set where an object was made, and is not set again."""
-        if name in self.changed:
-            return None
-        made = self.origin(*value.place) if value.place is not None else value
+    def _made_with(self, made: Value, name: str) -> Value | None:
+        """What was set under a name where an object was made."""
         if made.held is not None:
             inner = made.held.holds.get(name)
             return self.value_of(inner) if inner is not None else None
@@ -371,8 +346,8 @@ class Frames:
     def given(self, expression: Expression, frame: Frame) -> Value | None:
         """The value of an argument, or of an attribute that was set where the object was made."""
         match expression:
-            case MemberExpr(expr=inner, name=name) if (owner := self.bound(inner, frame)) is not None:
-                return self.attribute(owner, name)
+            case MemberExpr(expr=inner, name=name) if name not in self.changed:
+                return self._made_with(self.origin(inner, frame), name)
             case NameExpr(node=node) if any(node in at.values for at in frame.chain()):
                 return self.bound(expression, frame)
             case _:
