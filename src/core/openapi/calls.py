@@ -138,7 +138,7 @@ class Calls(Frames, ABC):
             case IndexExpr(base=whole, index=key):
                 found = self._taken(whole, key, frame)
             case MemberExpr():
-                found = self._computed(expression, frame)
+                found = self._returned(self.getters(expression, frame))
                 if not found and (value := self.given(expression, frame)) is not None:
                     return [value]
                 found = found or self._class_variables(expression, frame)
@@ -415,13 +415,13 @@ class Calls(Frames, ABC):
         frames = [self.enter(each.with_arguments(given)) for each in targets or () if each.node is not None]
         return [(each, frame) for frame in frames for each in frame.notes.returned]
 
-    def _computed(self, attribute: MemberExpr, frame: Frame) -> list[Place]:
-        """The expressions that the program's properties return for an attribute, in the frames of those calls."""
+    def getters(self, attribute: MemberExpr, frame: Frame) -> tuple[Target, ...] | None:
+        """The program's functions behind an attribute that is a property."""
         info = self.info_of(attribute.expr, frame)
         node = member(info, attribute.name)
         if info is None or not isinstance(node, Decorator) or not node.var.is_property:
-            return []
-        return self._returned(self.methods(info, attribute.name, Value(attribute.expr, frame)))
+            return ()
+        return self.methods(info, attribute.name, Value(attribute.expr, frame))
 
 
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:

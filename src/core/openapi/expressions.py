@@ -19,7 +19,6 @@ from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
-    Decorator,
     Expression,
     FuncDef,
     IndexExpr,
@@ -226,9 +225,7 @@ class Expressions(Here):
     def _attribute(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""
         owner, name = expression.expr, expression.name
-        node = member(self.program.info_of(owner, self.frame), name)
-        if isinstance(node, Decorator) and node.var.is_property:
-            self.call_method(owner, name)
+        self._goes_into(self.program.getters(expression, self.frame))
         if name == "user" and self.class_of(owner) == reads.REQUEST:
             self.read(expression.line, "user", "")
         if name in sent.METHODS and self.class_of(owner) == RESPONSE:
@@ -243,12 +240,12 @@ class Expressions(Here):
         info = self.program.info_of(owner, self.frame)
         if info is not None:
             call = CallExpr(MemberExpr(owner, name), [*given], [ARG_POS] * len(given), [None] * len(given))
-            self._goes_into(self.program.methods(info, name, Value(owner, self.frame)) or (), call)
+            self._goes_into(self.program.methods(info, name, Value(owner, self.frame)), call)
 
     # -- calls
 
     def _goes_to(self, call: CallExpr) -> None:
-        callee = call.callee
+        callee, name = call.callee, called(call)
         node = callee.node if isinstance(callee, RefExpr) else None
         if isinstance(node, TypeInfo) and is_core_error(node):
             headers = argument(call, 99, "headers") if not self.program.is_program(node.fullname) else None
@@ -257,17 +254,19 @@ class Expressions(Here):
             return  # one that is made is not yet raised
         if isinstance(callee, SuperExpr):
             self._goes_above(call, callee.name)
-        elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
-            reads.paged(self, call, reads.PAGED[callee.fullname])
-        elif isinstance(callee, RefExpr) and callee.fullname == _SESSION:
+        elif name in reads.PAGED:
+            reads.paged(self, call, reads.PAGED[name])
+        elif name == _SESSION:
             self.read(call.line, "session", "")
             sent.stage_as(self, "Set-Cookie")  # when the session has changed, behind an error too
         elif isinstance(node, TypeInfo):
             self._makes(call, node)
             if not self.program.is_program(node.fullname):
                 self._hands_on(call)
-        elif isinstance(node, Var) and node.fullname in self.reader.application.authenticators:
-            self._authenticates(call, node.fullname)
+        elif isinstance(node, Var) and (facts := self.reader.application.authenticators.get(node.fullname)):
+            self.read(call.line, "security", node.fullname, schema=None, required=not facts.optional)
+            for answer in facts.answers:
+                self.refuse(answer, call.line)
         elif found := self.program.targets(callee, self.frame):
             self._goes_into(found, call)
         else:
@@ -284,10 +283,10 @@ class Expressions(Here):
             return
         mine = frame.node.arguments[:1] if isinstance(frame.node, FuncDef) else []
         me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)
-        self._goes_into(self.program.defined(node, None, me) or (), call)
+        self._goes_into(self.program.defined(node, None, me), call)
 
-    def _goes_into(self, targets: Iterable[Target], call: CallExpr | None = None) -> None:
-        self.fork(partial(self._enter, target, call) for target in targets)
+    def _goes_into(self, targets: Iterable[Target] | None, call: CallExpr | None = None) -> None:
+        self.fork(partial(self._enter, target, call) for target in targets or ())
 
     def _enter(self, target: Target, call: CallExpr | None) -> None:
         given, named = self.program.arguments(call, self.frame)
@@ -327,21 +326,14 @@ class Expressions(Here):
             for method in CONTEXT if enters else ():
                 self.call_method(given, method)
             if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.program.is_function(given, self.frame):
-                self._goes_into(self.program.targets(given, self.frame) or ())
-
-    def _authenticates(self, call: CallExpr, name: str) -> None:
-        """A call of one of the framework's authenticators: the function answers as it does."""
-        facts = self.reader.application.authenticators[name]
-        self.read(call.line, "security", name, schema=None, required=not facts.optional)
-        for answer in facts.answers:
-            self.refuse(answer, call.line)
+                self._goes_into(self.program.targets(given, self.frame))
 
     def _makes(self, call: CallExpr, made: TypeInfo) -> None:
         owner = Value(call, self.frame)
         for method in MAKERS:
             node = member(made, method)
             if node is not None:
-                found = self.program.defined(node, None, (owner,)) or ()
+                found = self.program.defined(node, None, (owner,))
                 self._goes_into(found, call if method == "__init__" else None)
 
 

@@ -50,7 +50,7 @@ from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, o
 from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
-from core.openapi.trees import CONTEXT, within
+from core.openapi.trees import CONTEXT, called, within
 from core.openapi.values import Frame, Value
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
@@ -237,7 +237,7 @@ class Statements(Expressions):
         for manager in statement.expr:
             self.evaluate(manager)
             swallows = swallows or self._swallows(manager)
-            if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
+            if isinstance(manager, CallExpr) and called(manager) == _SUPPRESS:
                 suppressed += [name for kind in manager.args for name in named_classes(kind)]
             for method in CONTEXT:
                 self.call_method(manager, method)
@@ -262,10 +262,10 @@ class Statements(Expressions):
                 returned = get_proper_type(returned.args[-1])
             if isinstance(returned, Instance) and returned.type.fullname == "builtins.bool":
                 return True
-        called = self.program.targets(manager.callee, self.frame) if isinstance(manager, CallExpr) else ()
+        makers = self.program.targets(manager.callee, self.frame) if isinstance(manager, CallExpr) else ()
         tried = [
             part
-            for target in called or ()
+            for target in makers or ()
             if isinstance(target.node, FuncDef)
             for part in within(target.node.body)
             if isinstance(part, TryStmt) and any(isinstance(each, YieldExpr) for each in within(part.body))
