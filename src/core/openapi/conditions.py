@@ -79,11 +79,7 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
 
 
 def _is_method(here: Here, expression: Expression) -> bool:
-    match here.program.origin(expression, here.frame).place:
-        case (MemberExpr(name="method", expr=owner), frame):
-            return here.program.class_of(owner, frame) == REQUEST and "method" not in here.program.changed
-        case _:
-            return False
+    return here.attribute_of(REQUEST, expression) == "method" and "method" not in here.program.changed
 
 
 def compared(subject: Expression, pattern: Pattern) -> Expression:

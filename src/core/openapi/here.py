@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import attrs
-from mypy.nodes import Expression
+from mypy.nodes import Expression, MemberExpr
 
 from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Open, Raise, Read, Way
 from core.openapi.program import Program
@@ -190,6 +190,14 @@ class Here:
     def class_of(self, expression: Expression) -> str:
         """The full name of an expression's class; "" where it has no single one."""
         return self.program.class_of(expression, self.frame)
+
+    def attribute_of(self, cls: str, expression: Expression) -> str:
+        """The name of the attribute of an object of a class that an expression is, else ""."""
+        match self.program.origin(expression, self.frame).place:
+            case (MemberExpr(expr=owner, name=name), at) if self.program.class_of(owner, at) == cls:
+                return name
+            case _:
+                return ""
 
     def schema(self, expression: Expression) -> Schema:
         """The JSON of an expression."""

@@ -108,11 +108,8 @@ def _place(here: Here, expression: Expression, receiver: str) -> str:
     """Return the part of a request that an expression is: `req.headers`, or a query that a name was given."""
     if receiver in _PLACES:
         return _PLACES[receiver]
-    match here.program.origin(expression, here.frame).place:
-        case (MemberExpr(expr=owner, name=name), frame) if here.program.class_of(owner, frame) == REQUEST:
-            return {"headers": "header", "cookies": "cookie", "query": "query"}.get(name, "")
-        case _:
-            return ""
+    name = here.attribute_of(REQUEST, expression)
+    return {"headers": "header", "cookies": "cookie", "query": "query"}.get(name, "")
 
 
 def index(here: Here, expression: IndexExpr) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
+from mypy.nodes import CallExpr, DictExpr, Expression
 from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import TEXT, Answer, Read
@@ -35,7 +35,7 @@ _OF_FILES: Final = ("Accept-Ranges", "ETag", "Last-Modified")
 OF_HEADERS: Final = frozenset(["append", "set", "setdefault", "update"])
 METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "delete_cookie"])
 """The methods of a response that are read here."""
-_MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
+_MAKERS: Final = {f"{_HTTP_RESPONSE}.from_json": "json", f"{_HTTP_RESPONSE}.redirect": "redirect"}
 """The methods that send what those of `http.Response` make."""
 _DEEPEST: Final = 8
 """How many functions and streams stand between an event and the response."""
@@ -103,11 +103,7 @@ def names(here: Here, headers: Expression, known: list[str] | None) -> list[str]
 
 def are_staged(here: Here, headers: Expression) -> bool:
     """True for the headers of the response."""
-    match here.program.origin(headers, here.frame).place:
-        case (MemberExpr(name="headers", expr=owner), at):
-            return here.program.class_of(owner, at) == RESPONSE
-        case _:
-            return False
+    return here.attribute_of(RESPONSE, headers) == "headers"
 
 
 def tagged(state: State) -> State:
@@ -211,24 +207,19 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
 
 def _pass_on(here: Here, line: int, sent: Expression) -> None:
     """`res.send(http.Response(…))`: sent as by the methods of `res`, as far as it is made here."""
-    match here.program.origin(sent, here.frame).place:
-        case (CallExpr(callee=RefExpr(fullname=name)) as made, frame) if name == _HTTP_RESPONSE:
-            method = "send"
-        case (CallExpr(callee=MemberExpr(expr=RefExpr(fullname=name), name=how)) as made, frame) if (
-            name == _HTTP_RESPONSE
-        ):
-            method = _MAKERS.get(how, "send")
-        case _:
-            here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
-            return
-    there = copy(here)
+    found = here.program.made(sent, here.frame)
+    name = called(found[0]) if found is not None else ""
+    if found is None or not name.startswith(_HTTP_RESPONSE):
+        here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
+        return
+    (made, frame), there = found, copy(here)
     there.frame, there.state = frame, attrs.evolve(here.state.copy(), status=(200,), media=None)
     status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
     if status is not None:
         there.state.status = here.program.statuses(status, frame)
     if headers is not None:
         stage_all(there, headers)
-    _send(there, made, method, line)
+    _send(there, made, _MAKERS.get(name, "send"), line)
     here.state.sent, here.state.late = there.state.sent, None
 
 
