@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 from mypy.nodes import (
     LDEF,
@@ -281,7 +280,7 @@ class Calls(Frames, ABC):
         """What the classes that an object may be of assign to an attribute which no function sets."""
         named = attribute.expr.node if isinstance(attribute.expr, RefExpr) else None
         info = named if isinstance(named, TypeInfo) else self.info_of(attribute.expr, frame)
-        if info is None or attribute.name in self._set:
+        if info is None or attribute.name in self.attributes_set:
             return []
         owner = self.origin(attribute.expr, frame)
         callee = owner.expression.callee if isinstance(owner.expression, CallExpr) else None
@@ -291,10 +290,6 @@ class Calls(Frames, ABC):
         classes = [info] if owner.held is not None else [info, *self._below(info)]
         found = [self.class_variable(each, attribute.name) for each in classes]
         return [each for each in found if each is not None] if None not in found else []
-
-    @cached_property
-    def _set(self) -> frozenset[str]:
-        return frozenset(name for notes in self.all_notes for name in notes.sets)
 
     def _wholes(self, several: Expression, frame: Frame) -> list[Value]:
         """The containers that an expression may be, of those that stay as they are."""

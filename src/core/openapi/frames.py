@@ -7,7 +7,7 @@ what was set where the object was made. All else has the type that mypy gives it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final
 
 from mypy.expandtype import expand_type
@@ -91,6 +91,17 @@ class Frames:
         for name, tree in sorted(trees.items()):
             self.modules[name] = Frame(tree, Notes(tree))
             self._find(tree.defs, name, Home(None, self.modules[name]))
+        notes = [*(frame.notes for frame in self.modules.values()), *map(self.notes_of, self.homes)]
+        self.attributes_set = frozenset(name for each in notes for name in each.sets)
+        """The names of attributes that are given values."""
+        self.changed = changed((node, self.notes_of(node)) for node in self.homes)
+        """The variables and the names of attributes that are set by others than who made them."""
+        self.filled_elsewhere = filled_elsewhere(self.homes, notes)
+        """The variables of what gets items under another name, or in a function that it is handed to, and the names of
+        attributes that get items.
+        """
+        self.filled = self.filled_elsewhere | {node for each in notes for node in (*each.items, *each.appended)}
+        """The same, and the variables that get items under their own name."""
 
     def _find(self, body: Iterable[Statement], outer: str, home: Home) -> None:
         """Note every function and class of a body, those inside functions and classes too."""
@@ -118,39 +129,6 @@ class Frames:
                     self._find(written, f"{outer}.{statement.name}", home)
                 case _:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), outer, home)
-
-    @cached_property
-    def lambdas(self) -> dict[tuple[str, int], list[LambdaExpr]]:
-        """The lambdas of the program, by their module and their line."""
-        found: dict[tuple[str, int], list[LambdaExpr]] = {}
-        for name, frame in self.modules.items():
-            for node in {*everything(frame.module)}:
-                if isinstance(node, LambdaExpr):
-                    found.setdefault((name, node.line), []).append(node)
-        return found
-
-    @cached_property
-    def changed(self) -> frozenset[Node | str]:
-        """The variables and the names of attributes that are set by others than who made them."""
-        return changed((node, self.notes_of(node)) for node in self.homes)
-
-    @cached_property
-    def all_notes(self) -> list[Notes]:
-        """What the texts of all modules and functions say of their names."""
-        return [*(frame.notes for frame in self.modules.values()), *map(self.notes_of, self.homes)]
-
-    @cached_property
-    def filled_elsewhere(self) -> frozenset[Node | str]:
-        """The variables of what gets items under another name, or in a function that it is handed to, and the names of
-        attributes that get items.
-        """
-        return filled_elsewhere(self.homes, self.all_notes)
-
-    @cached_property
-    def filled(self) -> frozenset[Node | str]:
-        """The same, and the variables that get items under their own name."""
-        own = (node for notes in self.all_notes for node in (*notes.items, *notes.appended))
-        return frozenset(own) | self.filled_elsewhere
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
@@ -188,9 +166,13 @@ class Frames:
         """
         if held.name.endswith(".<lambda>"):
             homes = [name for name in self.modules if held.name.startswith(f"{name}.")]
-            home = max(homes, key=len, default="")
-            written = self.lambdas.get((home, held.place[1]), [])
-            return (written[0], self.modules[home]) if len(written) == 1 else None
+            home = self.modules.get(max(homes, key=len, default=""))
+            inside = {*everything(home.module)} if home is not None else ()
+            match [each for each in inside if isinstance(each, LambdaExpr) and each.line == held.place[1]]:
+                case [one] if home is not None:
+                    return one, home
+                case _:
+                    return None
         found = [node for node in self.named.get(held.name, ()) if node.line >= held.place[1]]
         node = min(found, key=lambda each: each.line, default=None)
         return (node, self.homes[node].module) if node is not None else None

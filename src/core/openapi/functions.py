@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 from mypy.types import CallableType, Instance
@@ -36,6 +36,8 @@ from core.openapi.statements import Statements
 from core.openapi.values import Target, Value
 from core.validation.schema import Schema
 
+_Rest: TypeAlias = Callable[[State], State]
+"""The rest of a chain."""
 _DEEPEST: Final = 30
 _MOST: Final = 5000
 """Calls of one route that are read: a program whose calls branch without end has an answer, too."""
@@ -130,7 +132,7 @@ class Reader(Reading):
         found = [self.program.schema(each, frame) for each in frame.notes.returned]
         return any({"type": "null"} in each.get("anyOf", (each,)) for each in found)
 
-    def _middleware(self, middleware: MiddlewareFacts, state: State, rest: Callable[[State], State]) -> State:
+    def _middleware(self, middleware: MiddlewareFacts, state: State, rest: _Rest) -> State:
         state.effects += map(state.on_error, middleware.answers)
         state.headers.update(dict.fromkeys(middleware.headers, TEXT))
         state.limited = state.limited or middleware.limits_bodies
@@ -138,13 +140,7 @@ class Reader(Reading):
             return self._entry(middleware.function, state, rest)
         return tagged(rest(state)) if middleware.tags else rest(state)
 
-    def _entry(
-        self,
-        held: Held,
-        state: State,
-        rest: Callable[[State], State] | None = None,
-        raised: Raise | None = None,
-    ) -> State:
+    def _entry(self, held: Held, state: State, rest: _Rest | None = None, raised: Raise | None = None) -> State:
         """A call of a function that the application registered, with what the framework hands to it; `raised` is for an
         error handler. `rest` runs behind one that does not take it.
         """
@@ -264,9 +260,7 @@ class Reader(Reading):
             for status in raised.status:
                 one = attrs.evolve(raised, status=(status,))
                 yield one, self.default(one)
-            if raised.status:
-                return
-            if CORE_ERROR in raised.classes:
+            if not raised.status and CORE_ERROR in raised.classes:
                 reason = "the status of this error is not known. Give a number, or a Literal type"
                 yield raised, Open(path=raised.path, line=raised.line, reason=reason, sends=False)
             return

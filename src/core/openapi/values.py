@@ -114,12 +114,10 @@ def bounded(otherwise: _Question[Any]) -> Callable[[_Question[_T]], _Question[_T
 
     def around(ask: _Question[_T]) -> _Question[_T]:
         def answer(program: Any, expression: Expression, frame: Frame) -> _T:
-            if program.depth > DEEPEST:
-                given: _T = otherwise(program, expression, frame)
-                return given
             program.depth += 1
             try:
-                return ask(program, expression, frame)
+                found: _T = (ask if program.depth <= DEEPEST else otherwise)(program, expression, frame)
+                return found
             finally:
                 program.depth -= 1
 
