@@ -36,11 +36,21 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import AnyType, CallableType, Instance, NoneType, Overloaded, ProperType, UnionType, get_proper_type
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    NoneType,
+    Overloaded,
+    ProperType,
+    TypeType,
+    UnionType,
+    get_proper_type,
+)
 
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
-from core.openapi.solving import attrs_fields, instance_of, member
+from core.openapi.solving import attrs_fields, info_in, instance_of, member
 from core.openapi.trees import CONTEXT, Notes, bare, called, constant, everything, is_made_up, within
 from core.openapi.values import Frame, Place, Target, Value, bounded, once
 from core.validation.schema import Schema
@@ -60,8 +70,8 @@ class Calls(Frames, ABC):
             return self.targets(*value.place)
         held = value.held
         if held is not None and held.kind == "function":
-            if (target := self._function(held)) is not None:
-                return (target,)
+            if (found := self.function_of(held)) is not None:
+                return (self._closed(*found, held),)
             # Of a function elsewhere nothing is followed: it has none of the program's errors.
             return None if self.is_program(held.name) else ()
         info = self.lookup(held.name) if held is not None and held.kind == "object" else None
@@ -73,11 +83,8 @@ class Calls(Frames, ABC):
         found = self.targets_of(self.value_of(held))
         return found[0] if found else None
 
-    def _function(self, held: Held) -> Target | None:
-        found = self.function_of(held)
-        if found is None:
-            return None
-        node, home = found
+    def _closed(self, node: FuncDef | LambdaExpr, home: Frame, held: Held) -> Target:
+        """A function with the variables around it, and the arguments that it has already."""
         names = {name: self.value_of(each) for name, each in held.holds.items()}
         parameters = {argument.variable.name for argument in node.arguments}
         named = {name: value for name, value in names.items() if name in parameters}
@@ -225,7 +232,8 @@ class Calls(Frames, ABC):
         found = self.targets_of(set_) if set_ is not None else ()
         if found != () or (set_ is not None and set_.held is not None and set_.held.kind in ("function", "type")):
             return found  # none for a class, and for a function of a library
-        info = self.info_of(callee.expr, frame) or self.class_behind(callee.expr, frame)
+        type_ = self.type_of(callee.expr, frame)
+        info = info_in(type_.item) if isinstance(type_, TypeType) else None
         infos = [info] if info is not None else self.infos_of(callee.expr, frame)
         return (
             _joined(self.methods(each, callee.name, owner) for each in infos) if infos else self._by_type(callee, frame)

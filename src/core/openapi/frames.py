@@ -382,11 +382,6 @@ class Frames:
         infos = [info_in(item) for item in items if not isinstance(item, NoneType)]
         return [info for info in infos if info is not None] if None not in infos else []
 
-    def class_behind(self, expression: Expression, frame: Frame) -> TypeInfo | None:
-        """The class that an expression is itself, or the one that it is a subclass of."""
-        type_ = self.type_of(expression, frame)
-        return info_in(type_.item) if isinstance(type_, TypeType) else None
-
     def asked_for(self, call: CallExpr, frame: Frame) -> Type | None:
         """Return the type of `await req.json(T)` and the like, by the class that is handed in.
 
