@@ -250,24 +250,19 @@ class Calls(Frames, ABC):
             type_ = get_proper_type(node.type)
             is_function = isinstance(type_, CallableType) and not type_.is_type_obj()
             return None if is_function and self.is_program(info.fullname) else ()
-        found: list[Target] = []
         is_abstract = bool(getattr(getattr(node, "func", node), "abstract_status", 0))
         home = next((base for base in info.mro if name in base.names), info)
         made = self.origin(*owner.place) if owner.place is not None else owner
         others = [] if made.held is not None else self._below(info)
-        if self.is_program(home.fullname) and not (others and (info.is_protocol or is_abstract)):
-            own = self.defined(node, None, (owner,))
-            if own is None or (info.is_protocol and not others):
-                return None
-            found += own
+        found = {node: owner}
         for cls in others:
-            there = member(cls, name)
-            if there is not None and there is not node:
-                inner = self.defined(there, None, (Value(type=instance_of(cls)),))
-                if inner is None:
-                    return None
-                found += [each for each in inner if all(each.node is not other.node for other in found)]
-        return tuple(found)
+            if (there := member(cls, name)) is not None:
+                found.setdefault(there, Value(type=instance_of(cls)))
+        if others and (info.is_protocol or is_abstract):
+            del found[node]
+        elif info.is_protocol and self.is_program(home.fullname):
+            return None
+        return _joined(self.defined(each, None, (of,)) for each, of in found.items())
 
     def _below(self, info: TypeInfo) -> list[TypeInfo]:
         if info.is_protocol and self.is_program(info.fullname):
