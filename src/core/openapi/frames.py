@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from mypy.expandtype import expand_type
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     ARG_STAR,
     ARG_STAR2,
@@ -381,6 +382,13 @@ class Frames:
         items = [get_proper_type(item) for item in type_.items] if isinstance(type_, UnionType) else [type_]
         infos = [info_in(item) for item in items if not isinstance(item, NoneType)]
         return [info for info in infos if info is not None] if None not in infos else []
+
+    def item_of(self, several: Expression, frame: Frame, base: str) -> ProperType | None:
+        """The type of each item of a value, by the class that has the items of all such values."""
+        type_, info = self.type_of(several, frame), self.lookup(base)
+        if info is None or not isinstance(type_, Instance) or info not in type_.type.mro:
+            return None
+        return get_proper_type(map_instance_to_supertype(type_, info).args[0])
 
     def asked_for(self, call: CallExpr, frame: Frame) -> Type | None:
         """Return the type of `await req.json(T)` and the like, by the class that is handed in.

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
-from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     ARG_NAMED,
     AssignmentExpr,
@@ -38,7 +37,6 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
 )
-from mypy.types import Instance
 
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
@@ -186,7 +184,8 @@ class Program(Raised):
                 return ()
         callee, args = call.callee, call.args
         if called(call) in ("builtins.list", "builtins.sorted", "builtins.tuple") and args and is_vague(plain):
-            items = self.schema(args[0], frame).get("items") or self._keys(args[0], frame)
+            each = self.item_of(args[0], frame, "typing.Iterable")
+            items = self.schema(args[0], frame).get("items") or (self.schemas.of(each) if each is not None else None)
             return [{"type": "array", "items": items}] if items is not None else ()
         returned = self.returned(call, frame)
         if returned and not (isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)):
@@ -260,14 +259,6 @@ class Program(Raised):
             return self.schemas.of(asked)
         is_row = isinstance(call.callee, MemberExpr) and call.callee.name == "first"
         return self._rows(call, frame) if is_row and is_vague(self._plain(expression, frame)) else None
-
-    def _keys(self, several: Expression, frame: Frame) -> Schema | None:
-        """What a loop through a dict, or through anything else of a known type, gives."""
-        type_ = self.type_of(several, frame)
-        base = self.lookup("typing.Iterable")
-        if base is None or not isinstance(type_, Instance) or base not in type_.type.mro:
-            return None
-        return self.schemas.of(map_instance_to_supertype(type_, base).args[0])
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""

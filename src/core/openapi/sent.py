@@ -7,9 +7,8 @@ from copy import copy
 from typing import Final
 
 import attrs
-from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import CallExpr, DictExpr, Expression
-from mypy.types import Instance, NoneType, get_proper_type
+from mypy.types import Instance, NoneType
 
 from core.openapi.facts import TEXT, Answer, Read
 from core.openapi.failures import object_of
@@ -237,12 +236,9 @@ def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
 
 def _event(here: Here, events: Expression | None) -> Schema:
     """One event of a stream: its data, and its name and id where it is an `Event(…)`."""
-    type_ = here.program.type_of(events, here.frame) if events is not None else None
-    bases = type_.type.mro if isinstance(type_, Instance) else []
-    base = next((base for base in bases if base.fullname == "typing.AsyncIterable"), None)
-    if events is None or not isinstance(type_, Instance) or base is None:
+    given = here.program.item_of(events, here.frame, "typing.AsyncIterable") if events is not None else None
+    if events is None or given is None:
         return _event_of({"$unknown": "the events of a stream"})
-    given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
         return _event_of(here.program.schemas.of(given))
     yields = here.program.yielded(events, here.frame)

@@ -131,10 +131,14 @@ class Statements(Expressions):
 
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
-        for method in _ITERATION[statement.is_async] if isinstance(statement, ForStmt) else ():
-            self.call_method(statement.expr, method)
+        items: list[tuple[Node, Value]] = []
+        if isinstance(statement, ForStmt):
+            for method in _ITERATION[statement.is_async]:
+                self.call_method(statement.expr, method)
+            if isinstance(statement.index, NameExpr) and (node := statement.index.node) is not None:
+                items += [(node, item) for item in self.program.members(statement.expr, self.frame)]
         around, self.turns, self.breaks = (self.turns, self.breaks), [], []
-        if items := self._items(statement):
+        if 0 < len(items) <= _MOST_TURNS:
             goes_on = self._each_turn(statement.body, items)
         else:
             before = self.state.ways
@@ -146,15 +150,6 @@ class Statements(Expressions):
             left = [self.state, *left]
         self.state = merged(left) if left else self.state
         return bool(left)
-
-    def _items(self, statement: ForStmt | WhileStmt) -> list[tuple[Node, Value]]:
-        """What the name of a loop stands for in each turn, where that is known and there are few."""
-        match statement:
-            case ForStmt(index=NameExpr(node=node), expr=several) if node is not None:
-                items = self.program.members(several, self.frame)
-                return [(node, item) for item in items] if len(items) <= _MOST_TURNS else []
-            case _:
-                return []
 
     def _each_turn(self, body: Block, items: Sequence[tuple[Node, Value]]) -> bool:
         """Walk a body once for each item. False where what follows the loop is not reached through its end."""
