@@ -30,7 +30,6 @@ from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, Reading, State
 from core.openapi.program import Program
 from core.openapi.reads import REQUEST
-from core.openapi.schemas import is_vague
 from core.openapi.sent import tagged
 from core.openapi.statements import Statements
 from core.openapi.values import Target, Value
@@ -225,19 +224,14 @@ class Reader(Reading):
         if inner or value.held is not None:
             return id(value.held), *map(self._key, inner)
         type_ = self.program.type_in(value)
-        errors = [
-            (each.classes[:1], each.status, repr((each.message, each.metadata, each.headers)))
-            for each in self.program.errors_of(value)
-        ]
+        errors = [repr(attrs.evolve(each, path="", line=0, levels=None)) for each in self.program.errors_of(value)]
         if type_ is None or isinstance(type_, CallableType):
             return str(type_), *map(self._target_key, self.program.targets_of(value) or ()), *errors
         if isinstance(type_, Instance) and self.program.is_program(type_.type.fullname):
             # The attributes of an object were set where it was made.
             made = self.program.origin(*value.place).expression if value.place is not None else None
             return str(type_), id(made), *errors
-        plain = self.program.schemas.of(type_)
-        is_precise = is_vague(plain) or "enum" in plain or plain in ({"type": "string"}, {"type": "integer"})
-        return str(type_), repr(self.program.schema_of(value)) if is_precise else "", *errors
+        return str(type_), repr(self.program.schema_of(value)), *errors
 
     # -- errors
 
