@@ -135,8 +135,11 @@ class Program(Raised):
                 # It is a TypedDict where one is asked for.
                 return declared if "$class" in declared else self._dict(expression, frame)
             case ListExpr() | SetExpr():
-                items = any_of(self._items_of(item, frame) for item in expression.items) if expression.items else {}
-                return {"type": "array", "items": items}
+                items = [self.schema(item, frame) for item in expression.items]
+                return {"type": "array", "items": any_of(items) if items else {}}
+            case StarExpr(expr=inner):
+                own: Schema = self.schema(inner, frame).get("items", {"$unknown": "the items of an unpacked value"})
+                return own
             case TupleExpr() if not any(isinstance(item, StarExpr) for item in expression.items):
                 parts = [self.schema(item, frame) for item in expression.items]
                 return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
@@ -194,13 +197,6 @@ class Program(Raised):
             otherwise = self.schema(args[1], frame) if len(args) > 1 else {"type": "null"}
             return self._values(callee.expr, args[0], frame, otherwise)
         return ()
-
-    def _items_of(self, item: Expression, frame: Frame) -> Schema:
-        if not isinstance(item, StarExpr):
-            return self.schema(item, frame)
-        inner = self.schema(item.expr, frame)
-        items: Schema = inner.get("items", {"$unknown": "the items of an unpacked value"})
-        return items
 
     def _assigned(self, name: NameExpr, node: Node, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name."""
