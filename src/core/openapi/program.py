@@ -300,26 +300,22 @@ class Program(Raised):
         return found if is_there or otherwise is None else [*found, otherwise]
 
     def _dict(self, expression: DictExpr, frame: Frame) -> Schema:
-        parts: list[Schema] = []
-        properties: dict[str, Schema] = {}
-        others: list[Schema] = []
+        parts, others, unpacked = list[Schema](), list[Schema](), 0
         for key, value in expression.items:
+            schema = self.schema(value, frame)
             if key is None:
-                if properties:
-                    parts.append(object_of(properties))
-                    properties = {}
-                parts.append(self.schema(value, frame))
+                parts.append(schema)
+                unpacked = len(parts)
                 continue
             known = self.schema(key, frame)
-            name = constant_fold_expr(key, "") if "const" not in known else known["const"]
+            name = known["const"] if "const" in known else constant_fold_expr(key, "")
             if isinstance(name, str):
-                properties[name] = self.schema(value, frame)
+                parts.append(object_of({name: schema}))
             else:
-                others.append(self.schema(value, frame))
-        if properties or others or not parts:
-            last = object_of(properties) if properties or not others else {"type": "object"}
-            parts.append({**last, **({"additionalProperties": any_of(others)} if others else {})})
-        return self.schemas.merged(parts)
+                others.append(schema)
+        if others:  # any of them may be what was unpacked before
+            parts.insert(unpacked, {"type": "object", "additionalProperties": any_of(others)})
+        return self.schemas.merged(parts or [object_of({})])
 
 
 _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {
