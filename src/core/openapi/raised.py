@@ -6,12 +6,10 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from http import HTTPStatus
 
 import attrs
 from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, TypeInfo
-from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from core.errors import phrase_of
 from core.openapi.calls import Calls
@@ -35,9 +33,9 @@ class Raised(Calls):
         """The errors that an expression stands for, as far as they are known."""
         match expression:
             case NameExpr(node=TypeInfo() as made) if is_exception(made):
-                return self.error_made(None, made, frame)
+                return (self.error_made(None, made, frame),)
             case CallExpr(callee=RefExpr(node=TypeInfo() as made)) if is_exception(made):
-                return self.error_made(expression, made, frame)
+                return (self.error_made(expression, made, frame),)
             case NameExpr():
                 for at in frame.chain():
                     if expression.node is not None and expression.node in at.errors:
@@ -45,35 +43,27 @@ class Raised(Calls):
             case _:
                 pass
         found = tuple(each for way in self.ways(expression, frame) for each in self.errors_of(way))
-        return found or self.errors_by_type(self.type_of(expression, frame))
+        return found or tuple(self.error_of(each) for each in self.infos_of(expression, frame) if is_exception(each))
 
     def for_clients(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The same for an expression that stands for nothing but errors for clients; else none."""
         errors = self.errors(expression, frame)
         return errors if all(CORE_ERROR in each.classes for each in errors) else ()
 
-    def errors_by_type(self, type_: Type | None) -> tuple[Raise, ...]:
-        """The errors of a type, of which only their classes are known."""
-        if isinstance(type_, UnionType):
-            return tuple(each for item in type_.items for each in self.errors_by_type(get_proper_type(item)))
-        return (self.error_of(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
-
-    def error_made(
-        self, call: CallExpr | None, made: TypeInfo, frame: Frame, me: Value | None = None
-    ) -> tuple[Raise, ...]:
+    def error_made(self, call: CallExpr | None, made: TypeInfo, frame: Frame, me: Value | None = None) -> Raise:
         """The error that a class makes of the arguments of a call; `me` is what `super().__init__(…)` is called for."""
         classes = _classes(made)
         above = [base for base in made.mro if "__init__" in base.names] if CORE_ERROR in classes else []
         if above and above[0].fullname.startswith("core."):
-            return (attrs.evolve(self._framework_error(above[0].fullname, call, frame), classes=classes),)
+            return attrs.evolve(self._framework_error(above[0].fullname, call, frame), classes=classes)
         node = above[0].names["__init__"].node if above else None
         if isinstance(node, FuncDef) and node in self.homes:
             given, named = self.arguments(call, frame)
             me = me or Value(type=instance_of(made))
             inside = self.enter(Target(node, None, (me, *given), named))
-            for each in inside.notes.calls_above:
-                return tuple(attrs.evolve(one, classes=classes) for one in self.error_made(each, above[1], inside, me))
-        return (self.error_of(made),)
+            for each in inside.notes.calls_above[:1]:
+                return attrs.evolve(self.error_made(each, above[1], inside, me), classes=classes)
+        return self.error_of(made)
 
     def _framework_error(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
@@ -85,10 +75,10 @@ class Raised(Calls):
             challenge = self.schema_of(given[0]) if given else {"const": "Bearer"}
             return attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": challenge}, line=call.line if call else 0)
         if base == "core.errors.ValidationError":
-            status = self.statuses_of(named["status"]) if "status" in named else (422,)
+            status = self.statuses(named["status"]) if "status" in named else (422,)
             message = self.schema_of(named["message"]) if "message" in named else INVALID.message
             return attrs.evolve(INVALID, status=status, message=message, headers=headers)
-        statuses = self.statuses_of(given[0]) if given else ()
+        statuses = self.statuses(given[0]) if given else ()
         phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else TEXT
         parts = [object_of({name: self.schema_of(value) for name, value in named.items()})]
         for expression, kind in zip(call.args, call.arg_kinds, strict=True) if call is not None else ():
@@ -115,19 +105,12 @@ class Raised(Calls):
 
     # -- statuses
 
-    def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
-        """The statuses that an expression may have; () where they are not known."""
-        return _statuses(self.constants(expression, frame))
-
-    def statuses_of(self, value: Value) -> tuple[int, ...]:
-        """The statuses that a value may be."""
-        return _statuses(self.constants_of(value))
-
-
-def _statuses(constants: Sequence[tuple[object]]) -> tuple[int, ...]:
-    known = dict.fromkeys(each for (each,) in constants if isinstance(each, int) and not isinstance(each, bool))
-    is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
-    return tuple(known) if len(known) == len({*constants}) and not is_any else ()
+    def statuses(self, value: Value) -> tuple[int, ...]:
+        """The statuses that a value may be; () where they are not known."""
+        constants = self.constants_of(value)
+        known = dict.fromkeys(each for (each,) in constants if isinstance(each, int) and not isinstance(each, bool))
+        is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
+        return tuple(known) if len(known) == len({*constants}) and not is_any else ()
 
 
 def is_exception(info: TypeInfo) -> bool:

@@ -52,7 +52,7 @@ def respond(here: Here, call: CallExpr, method: str) -> None:
     """A call of one of a response's `METHODS`."""
     state = here.state
     if method == "status":
-        state.status = here.program.statuses(call.args[0], here.frame) if call.args else ()
+        state.status = here.program.statuses(Value(call.args[0], here.frame)) if call.args else ()
         state.late = (here.path, call.line) if state.sent else None
     elif method in ("header", "append", "set", "setdefault"):
         if len(call.args) == 2:
@@ -168,7 +168,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
             schema = TEXT
         case "redirect":
             given = argument(call, 1, "status")
-            status = here.program.statuses(given, here.frame) if given is not None else (302,)
+            status = here.program.statuses(Value(given, here.frame)) if given is not None else (302,)
             headers["Location"] = _LOCATION
         case "stream" | "file":
             given = argument(call, 1, "content_type")
@@ -215,7 +215,7 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
     there.frame, there.state = frame, attrs.evolve(here.state.copy(), status=(200,), media=None)
     status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
     if status is not None:
-        there.state.status = here.program.statuses(status, frame)
+        there.state.status = here.program.statuses(Value(status, frame))
     if headers is not None:
         stage_all(there, headers)
     _send(there, made, _MAKERS.get(name, "send"), line)

@@ -185,7 +185,7 @@ class Statements(Expressions):
     def _changed(self, raised: Raise, target: Expression, value: Expression) -> Raise:
         """An error that is given another status, or one more word about it."""
         if not isinstance(target, IndexExpr):
-            return attrs.evolve(raised, status=self.program.statuses(value, self.frame))
+            return attrs.evolve(raised, status=self.program.statuses(Value(value, self.frame)))
         key, schema = self.text(target.index), self.schema(value)
         more = object_of({key: schema}) if key is not None else {"type": "object", "additionalProperties": schema}
         return attrs.evolve(raised, metadata=self.program.schemas.merged([raised.metadata, more]))
