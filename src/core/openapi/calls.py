@@ -334,32 +334,28 @@ class Calls(Frames, ABC):
                     items += [((number,), value) for number, value in enumerate(values)]
                 case _:
                     return []
-            keys = self.constants(key, frame)
+            keys = self.constants(Value(key, frame))
             found += [(value, at) for known, value in items if not keys or known in (None, *keys)]
         return found
 
-    @bounded(lambda self, expression, frame: ())
-    def constants(self, expression: Expression, frame: Frame) -> tuple[tuple[object], ...]:
-        """The constants that an expression may be, each alone in a tuple; () where one of them is not known."""
-        place = self.origin(expression, frame).place or (expression, frame)
-        if (known := constant(place[0])) is not None:
-            return (known,)
-        parts = [*map(self.constants_of, self.ways(*place))]
-        if parts and all(parts):
-            return tuple(each for part in parts for each in part)
-        return _constants_in(self.schema_of(Value(expression, frame)))
-
-    def constants_of(self, value: Value) -> tuple[tuple[object], ...]:
-        """The same of a value."""
-        if value.place is not None:
-            return self.constants(*value.place)
+    @bounded(lambda self, value: ())
+    def constants(self, value: Value) -> tuple[tuple[object], ...]:
+        """The constants that a value may be, each alone in a tuple; () where one of them is not known."""
         if value.held is not None and value.held.kind == "constant":
             return ((value.held.constant,),)
-        return _constants_in(self.schema_of(value))
+        if value.place is not None:
+            place = self.origin(*value.place).place or value.place
+            if (known := constant(place[0])) is not None:
+                return (known,)
+            parts = [*map(self.constants, self.ways(*place))]
+            if parts and all(parts):
+                return tuple(each for part in parts for each in part)
+        schema = self.schema_of(value)
+        return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))
 
     def texts(self, expression: Expression, frame: Frame) -> list[str]:
         """The texts that an expression may be; none where one is not known."""
-        found = [each for (each,) in self.constants(expression, frame)]
+        found = [each for (each,) in self.constants(Value(expression, frame))]
         texts = [each for each in found if isinstance(each, str)]
         return texts if len(texts) == len(found) else []
 
@@ -425,7 +421,3 @@ class Calls(Frames, ABC):
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:
     each = [*found]
     return None if None in each else tuple(target for targets in each for target in targets or ())
-
-
-def _constants_in(schema: Schema) -> tuple[tuple[object], ...]:
-    return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))

@@ -71,7 +71,7 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
             if not _is_method(here, left) or not here.reader.method:
                 return None
             several = here.program.members(right, here.frame) if "in" in op else [Value(right, here.frame)]
-            known = [*map(here.program.constants_of, several)]
+            known = [*map(here.program.constants, several)]
             is_one = any((here.reader.method,) in each for each in known)
             return is_one == (op in ("==", "in")) if known and all(len(each) == 1 for each in known) else None
         case _:

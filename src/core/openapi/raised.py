@@ -100,14 +100,14 @@ class Raised(Calls):
     def class_constant(self, info: TypeInfo | None, name: str) -> object:
         """What a class gives all of its instances under a name; None where that is not known."""
         assigned = self.class_variable(info, name) if info is not None else None
-        found = self.constants(*assigned) if assigned is not None else ()
+        found = self.constants(Value(*assigned)) if assigned is not None else ()
         return found[0][0] if len(found) == 1 else None
 
     # -- statuses
 
     def statuses(self, value: Value) -> tuple[int, ...]:
         """The statuses that a value may be; () where they are not known."""
-        constants = self.constants_of(value)
+        constants = self.constants(value)
         known = dict.fromkeys(each for (each,) in constants if isinstance(each, int) and not isinstance(each, bool))
         is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
         return tuple(known) if len(known) == len({*constants}) and not is_any else ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 from mypy.nodes import Expression, FuncDef, LambdaExpr, MypyFile, Node
@@ -105,18 +105,18 @@ class Value:
 
 
 _T = TypeVar("_T")
-_Question: TypeAlias = Callable[[Any, Expression, Frame], _T]
-"""A method of the program (`program.py`) about an expression."""
+_P = ParamSpec("_P")
 
 
-def bounded(otherwise: _Question[Any]) -> Callable[[_Question[_T]], _Question[_T]]:
-    """Answer a question about an expression with `otherwise` where one such leads to another without end."""
+def bounded(otherwise: Callable[..., Any]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Answer a question of the program (`program.py`) with `otherwise` where one leads to another without end."""
 
-    def around(ask: _Question[_T]) -> _Question[_T]:
-        def answer(program: Any, expression: Expression, frame: Frame) -> _T:
+    def around(ask: Callable[_P, _T]) -> Callable[_P, _T]:
+        def answer(*asked: _P.args, **named: _P.kwargs) -> _T:
+            program: Any = asked[0]
             program.depth += 1
             try:
-                found: _T = (ask if program.depth <= DEEPEST else otherwise)(program, expression, frame)
+                found: _T = (ask if program.depth <= DEEPEST else otherwise)(*asked, **named)
                 return found
             finally:
                 program.depth -= 1
