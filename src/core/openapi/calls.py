@@ -252,7 +252,7 @@ class Calls(Frames, ABC):
             return None if is_function and self.is_program(info.fullname) else ()
         is_abstract = bool(getattr(getattr(node, "func", node), "abstract_status", 0))
         home = next((base for base in info.mro if name in base.names), info)
-        made = self.origin(*owner.place) if owner.place is not None else owner
+        made = self.origin(owner)
         others = [] if made.held is not None else self._below(info)
         found = {node: owner}
         for cls in others:
@@ -285,7 +285,7 @@ class Calls(Frames, ABC):
         info = named if isinstance(named, TypeInfo) else self.info_of(attribute.expr, frame)
         if info is None or attribute.name in self.attributes_set:
             return []
-        owner = self.origin(attribute.expr, frame)
+        owner = self.origin(Value(attribute.expr, frame))
         callee = owner.expression.callee if isinstance(owner.expression, CallExpr) else None
         is_made_here = isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)
         if not is_made_here and owner.held is None and attribute.name in attrs_fields(info):
@@ -296,12 +296,12 @@ class Calls(Frames, ABC):
 
     def _wholes(self, several: Expression, frame: Frame) -> list[Value]:
         """The containers that an expression may be, of those that stay as they are."""
-        whole = self.origin(several, frame, fixed=True)
+        whole = self.origin(Value(several, frame), fixed=True)
         match whole.place:
             case (NameExpr(node=name) | MemberExpr(name=name), _) if name in self.filled:
                 return []
             case (NameExpr() | MemberExpr() | CallExpr() | IndexExpr(), _) as place if ways := self.ways(*place):
-                return [self.origin(*each.place, fixed=True) if each.place is not None else each for each in ways]
+                return [self.origin(each, fixed=True) for each in ways]
             case _:
                 return [whole]
 
@@ -341,23 +341,17 @@ class Calls(Frames, ABC):
     @bounded(lambda self, value: ())
     def constants(self, value: Value) -> tuple[tuple[object], ...]:
         """The constants that a value may be, each alone in a tuple; () where one of them is not known."""
-        if value.held is not None and value.held.kind == "constant":
-            return ((value.held.constant,),)
-        if value.place is not None:
-            place = self.origin(*value.place).place or value.place
-            if (known := constant(place[0])) is not None:
+        origin = self.origin(value)
+        if origin.held is not None and origin.held.kind == "constant":
+            return ((origin.held.constant,),)
+        if origin.place is not None:
+            if (known := constant(origin.place[0])) is not None:
                 return (known,)
-            parts = [*map(self.constants, self.ways(*place))]
+            parts = [*map(self.constants, self.ways(*origin.place))]
             if parts and all(parts):
                 return tuple(each for part in parts for each in part)
         schema = self.schema_of(value)
         return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))
-
-    def texts(self, expression: Expression, frame: Frame) -> list[str]:
-        """The texts that an expression may be; none where one is not known."""
-        found = [each for (each,) in self.constants(Value(expression, frame))]
-        texts = [each for each in found if isinstance(each, str)]
-        return texts if len(texts) == len(found) else []
 
     def _given(self, name: NameExpr, frame: Frame) -> list[Value]:
         """What a name may be that is given several values, or parts of others; none where one is not known, or is made
@@ -391,7 +385,7 @@ class Calls(Frames, ABC):
 
     def yielded(self, expression: Expression, frame: Frame) -> list[Place]:
         """What the program's functions yield to the call behind an expression."""
-        made = self.made(expression, frame)
+        made = self.made(Value(expression, frame))
         inside = self.entered(*made) if made is not None else ()
         return [(each, at) for at in inside for each in at.notes.yielded]
 

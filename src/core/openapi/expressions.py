@@ -146,7 +146,7 @@ class Expressions(Here):
 
     def _is_sent(self, expression: Expression, frame: Frame, depth: int = 0) -> bool:
         """True for what is read of a request as it was sent."""
-        match self.program.origin(expression, frame).place:
+        match self.program.origin(Value(expression, frame)).place:
             case (IndexExpr(base=owner) | CallExpr(callee=MemberExpr(expr=owner)), at) if any(
                 self.program.class_of(each, at).startswith("core.") for each in (owner, getattr(owner, "expr", owner))
             ):

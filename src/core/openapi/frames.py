@@ -282,9 +282,8 @@ class Frames:
         only = home.notes.only(variable) if home is not None and variable not in self.changed else None
         return Value(only, home) if only is not None else None
 
-    def origin(self, expression: Expression, frame: Frame, *, fixed: bool = False) -> Value:
+    def origin(self, value: Value, *, fixed: bool = False) -> Value:
         """The value behind names and `await`; with `fixed` none behind a name that gets items."""
-        value = Value(expression, frame)
         for _ in range(DEEPEST):
             match value.place:
                 case (AwaitExpr(expr=inner), at):
@@ -317,9 +316,9 @@ class Frames:
             return named[name.lstrip("_")]
         return given[fields.index(name)] if name in fields and fields.index(name) < len(given) else None
 
-    def made(self, expression: Expression, frame: Frame) -> tuple[CallExpr, Frame] | None:
+    def made(self, value: Value) -> tuple[CallExpr, Frame] | None:
         """The call behind names and `await`."""
-        match self.origin(expression, frame).place:
+        match self.origin(value).place:
             case (CallExpr() as call, at):
                 return call, at
             case _:
@@ -330,7 +329,7 @@ class Frames:
         """The value of an argument, or of an attribute that was set where the object was made."""
         match expression:
             case MemberExpr(expr=inner, name=name) if name not in self.changed:
-                return self._made_with(self.origin(inner, frame), name)
+                return self._made_with(self.origin(Value(inner, frame)), name)
             case NameExpr(node=node) if any(node in at.values for at in frame.chain()):
                 return self.bound(expression, frame)
             case _:

@@ -229,7 +229,7 @@ class Reader(Reading):
             return str(type_), *map(self._target_key, self.program.targets_of(value) or ()), *errors
         if isinstance(type_, Instance) and self.program.is_program(type_.type.fullname):
             # The attributes of an object were set where it was made.
-            made = self.program.origin(*value.place).expression if value.place is not None else None
+            made = self.program.origin(value).expression
             return str(type_), id(made), *errors
         return str(type_), repr(self.program.schema_of(value)), *errors
 

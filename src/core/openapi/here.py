@@ -11,7 +11,7 @@ from mypy.nodes import Expression, MemberExpr
 
 from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Open, Raise, Read, Way
 from core.openapi.program import Program
-from core.openapi.values import Frame, Target
+from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
 
 RESPONSE: Final = "core.response.Response"
@@ -193,7 +193,7 @@ class Here:
 
     def attribute_of(self, cls: str, expression: Expression) -> str:
         """The name of the attribute of an object of a class that an expression is, else ""."""
-        match self.program.origin(expression, self.frame).place:
+        match self.program.origin(Value(expression, self.frame)).place:
             case (MemberExpr(expr=owner, name=name), at) if self.program.class_of(owner, at) == cls:
                 return name
             case _:
@@ -209,8 +209,10 @@ class Here:
         return found[0] if len(found) == 1 else None
 
     def texts(self, expression: Expression) -> list[str]:
-        """The constants that an expression may be; none where one is not known."""
-        return self.program.texts(expression, self.frame)
+        """The texts that an expression may be; none where one is not known."""
+        found = [each for (each,) in self.program.constants(Value(expression, self.frame))]
+        texts = [each for each in found if isinstance(each, str)]
+        return texts if len(texts) == len(found) else []
 
     def keys(self, mapping: Expression) -> list[str] | None:
         """The keys of a mapping; None where they are not known."""

@@ -111,7 +111,7 @@ class Program(Raised):
     @bounded(lambda self, expression, frame: False)
     def _is_naive(self, expression: Expression, frame: Frame) -> bool:
         """Return True for a `datetime` that is seen to be made without a time zone."""
-        made = self.made(expression, frame)
+        made = self.made(Value(expression, frame))
         if made is not None and (name := called(made[0])) in _ZONES:
             zone = _ZONES[name]
             return zone is None or argument(made[0], *zone) is None
@@ -280,7 +280,7 @@ class Program(Raised):
             known = [self.class_constant(self.lookup(each.classes[0]), name) for each in raised]
             if all(isinstance(each, str | int) for each in known):
                 return any_of({"const": each} for each in known)
-        made = self.made(owner, frame) if name == "results" else None
+        made = self.made(Value(owner, frame)) if name == "results" else None
         row = self._rows(*made) if made is not None and self._says_little(self._plain(expression, frame)) else None
         return {"type": "array", "items": row} if row is not None else None
 

@@ -206,7 +206,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
 
 def _pass_on(here: Here, line: int, sent: Expression) -> None:
     """`res.send(http.Response(…))`: sent as by the methods of `res`, as far as it is made here."""
-    found = here.program.made(sent, here.frame)
+    found = here.program.made(Value(sent, here.frame))
     name = called(found[0]) if found is not None else ""
     if found is None or not name.startswith(_HTTP_RESPONSE):
         here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
@@ -248,7 +248,7 @@ def _event(here: Here, events: Expression | None) -> Schema:
 
 def _made_event(here: Here, event: Value, depth: int = 0) -> Iterator[Schema]:
     """Each event that a value may be: made where it is written, in a function, or taken of another stream."""
-    made = here.program.made(*event.place) if event.place is not None else None
+    made = here.program.made(event)
     if made is not None and called(made[0]) == _EVENT:
         parts = (argument(made[0], 99, name) for name in ("data", "event", "id"))
         yield _event_of(*(here.program.schema(part, made[1]) if part is not None else None for part in parts))

@@ -139,19 +139,14 @@ class Notes:
 
     def only(self, node: Node) -> Expression | None:
         """The one value that a name is given, as it is written."""
-        match self.assigned.get(node):
-            case [Expression() as one] if not is_made_up(one):
-                return one
-            case _:
-                return None
+        given = self.assigned.get(node, ())
+        return given[0] if len(given) == 1 and given[0] is not None and not is_made_up(given[0]) else None
 
     def through(self, name: Expression) -> Expression | None:
         """What the loop runs through that gives a name its values: the dict, of a name for its keys."""
-        match self.assigned.get(name.node) if isinstance(name, NameExpr) and name.node is not None else None:
-            case [*_, StarExpr(expr=several)]:
-                return several
-            case _:
-                return None
+        given = self.assigned.get(name.node, ()) if isinstance(name, NameExpr) and name.node is not None else ()
+        last = given[-1] if given else None
+        return last.expr if isinstance(last, StarExpr) else None
 
     def _collect(self, node: Node, *, always: bool) -> None:
         match node:
