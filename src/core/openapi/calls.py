@@ -165,18 +165,17 @@ class Calls(Frames, ABC):
         return _joined(self._of_type(item, callee, frame) for item in items if not isinstance(item, NoneType))
 
     def _of_type(self, type_: ProperType | None, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
-        if isinstance(type_, Instance) and type_.type.get("__call__") is not None:
-            return self.methods(type_.type, "__call__", Value(callee, frame))
-        if isinstance(type_, CallableType | Overloaded):
-            items = type_.items
-            named = callee.node if isinstance(callee, RefExpr) else None
-            if named is not None and not (
-                isinstance(named, Var) and (named.fullname == named.name or self.is_program(named.fullname))
-            ):
-                return ()  # a function or class of a library
-            return () if any(item.is_type_obj() for item in items) else None
-        # A library without types is none of the program's; an argument may be a function of it.
-        return None if isinstance(type_, AnyType) and isinstance(callee, NameExpr) and callee.kind == LDEF else ()
+        named = callee.node if isinstance(callee, RefExpr) else None
+        match type_:
+            case Instance() if type_.type.get("__call__") is not None:
+                return self.methods(type_.type, "__call__", Value(callee, frame))
+            case CallableType() | Overloaded() if not any(item.is_type_obj() for item in type_.items):
+                is_own = isinstance(named, Var) and (named.fullname == named.name or self.is_program(named.fullname))
+                return None if is_own or named is None else ()  # a function or class of a library
+            case AnyType() if isinstance(callee, NameExpr) and callee.kind == LDEF:
+                return None  # a library without types is none of the program's; an argument may be a function of it
+            case _:
+                return ()
 
     def defined(
         self, node: SymbolNode, frame: Frame | None, given: tuple[Value, ...] = ()
@@ -276,8 +275,8 @@ class Calls(Frames, ABC):
         home = self.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
         if not isinstance(node, Var) or home is None:
             return None
-        first = next(iter(self.notes_of(node.info.defn.defs).assigned.get(node, ())), None)
-        return (first, home) if first is not None and not is_made_up(first) else None
+        only = self.notes_of(node.info.defn.defs).only(node)
+        return (only, home) if only is not None else None
 
     def _class_variables(self, attribute: MemberExpr, frame: Frame) -> list[Place]:
         """What the classes that an object may be of assign to an attribute which no function sets."""
