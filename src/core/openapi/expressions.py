@@ -38,9 +38,8 @@ from mypy.operators import op_methods
 from core.openapi import reads, sent
 from core.openapi.conditions import Errors, holds, ways_of
 from core.openapi.facts import Raise, Read, Way
-from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
+from core.openapi.failures import BINDINGS, CORE_ERROR, EXCEPTION, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
-from core.openapi.raised import is_core_error, is_exception
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, MAKERS, argument, called, constant, parts_of, within
 from core.openapi.values import Frame, Target, Value
@@ -247,7 +246,7 @@ class Expressions(Here):
     def _goes_to(self, call: CallExpr) -> None:
         callee, name = call.callee, called(call)
         node = callee.node if isinstance(callee, RefExpr) else None
-        if isinstance(node, TypeInfo) and is_core_error(node):
+        if isinstance(node, TypeInfo) and node.has_base(CORE_ERROR):
             headers = argument(call, 99, "headers") if not self.program.is_program(node.fullname) else None
             if headers is not None:
                 sent.names(self, headers, self.keys(headers))
@@ -279,7 +278,7 @@ class Expressions(Here):
         owner = function.info or None if function is not None else None
         above = next((base for base in owner.mro[1:] if name in base.names), None) if owner is not None else None
         node = above.names[name].node if above is not None else None
-        if owner is None or node is None or (name == "__init__" and is_exception(owner)):
+        if owner is None or node is None or (name == "__init__" and owner.has_base(EXCEPTION)):
             return
         mine = frame.node.arguments[:1] if isinstance(frame.node, FuncDef) else []
         me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)

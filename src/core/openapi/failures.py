@@ -10,7 +10,8 @@ from core.openapi.facts import Raise
 from core.validation.schema import Schema
 
 CORE_ERROR: Final = "core.errors.CoreError"
-_ABOVE: Final = (CORE_ERROR, "builtins.Exception", "builtins.BaseException")
+EXCEPTION: Final = "builtins.BaseException"
+_ABOVE: Final = (CORE_ERROR, "builtins.Exception", EXCEPTION)
 _ISSUES: Final[Schema] = {
     "type": "array",
     "items": {

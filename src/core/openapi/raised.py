@@ -9,13 +9,14 @@ from __future__ import annotations
 from http import HTTPStatus
 
 import attrs
-from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, TypeInfo
+from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, SuperExpr, TypeInfo
 
 from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
-from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
+from core.openapi.failures import CORE_ERROR, EXCEPTION, INVALID, UNAUTHORIZED, object_of
 from core.openapi.solving import instance_of
+from core.openapi.trees import within
 from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
@@ -32,9 +33,9 @@ class Raised(Calls):
     def errors(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The errors that an expression stands for, as far as they are known."""
         match expression:
-            case NameExpr(node=TypeInfo() as made) if is_exception(made):
+            case NameExpr(node=TypeInfo() as made) if made.has_base(EXCEPTION):
                 return (self.error_made(None, made, frame),)
-            case CallExpr(callee=RefExpr(node=TypeInfo() as made)) if is_exception(made):
+            case CallExpr(callee=RefExpr(node=TypeInfo() as made)) if made.has_base(EXCEPTION):
                 return (self.error_made(expression, made, frame),)
             case NameExpr():
                 for at in frame.chain():
@@ -43,7 +44,9 @@ class Raised(Calls):
             case _:
                 pass
         found = tuple(each for way in self.ways(expression, frame) for each in self.errors_of(way))
-        return found or tuple(self.error_of(each) for each in self.infos_of(expression, frame) if is_exception(each))
+        return found or tuple(
+            self.error_of(each) for each in self.infos_of(expression, frame) if each.has_base(EXCEPTION)
+        )
 
     def for_clients(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The same for an expression that stands for nothing but errors for clients; else none."""
@@ -61,8 +64,9 @@ class Raised(Calls):
             given, named = self.arguments(call, frame)
             me = me or Value(type=instance_of(made))
             inside = self.enter(Target(node, None, (me, *given), named))
-            for each in inside.notes.calls_above[:1]:
-                return attrs.evolve(self.error_made(each, above[1], inside, me), classes=classes)
+            for each in within(node.body):
+                if isinstance(each, CallExpr) and isinstance(each.callee, SuperExpr) and each.callee.name == "__init__":
+                    return attrs.evolve(self.error_made(each, above[1], inside, me), classes=classes)
         return self.error_of(made)
 
     def _framework_error(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
@@ -111,16 +115,6 @@ class Raised(Calls):
         known = dict.fromkeys(each for (each,) in constants if isinstance(each, int) and not isinstance(each, bool))
         is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
         return tuple(known) if len(known) == len({*constants}) and not is_any else ()
-
-
-def is_exception(info: TypeInfo) -> bool:
-    """Return True if a class is one of exceptions."""
-    return any(base.fullname == "builtins.BaseException" for base in info.mro)
-
-
-def is_core_error(info: TypeInfo) -> bool:
-    """Return True if a class is one of errors for the client."""
-    return any(base.fullname == CORE_ERROR for base in info.mro)
 
 
 def _classes(info: TypeInfo) -> tuple[str, ...]:

@@ -46,9 +46,8 @@ from core.openapi import sent
 from core.openapi.conditions import compared, holds, is_capture, named_classes, parted
 from core.openapi.expressions import Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
-from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
+from core.openapi.failures import CONFLICT, CORE_ERROR, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import State, merged
-from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, called, within
 from core.openapi.values import Frame, Value
@@ -290,7 +289,13 @@ class Statements(Expressions):
             caught = self._take(mark, names)
             infos = [info for name in names if (info := self.program.lookup(name)) is not None]
             is_followed = not any(isinstance(each, Open) and each.answers for each in self.effects[mark:])
-            if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
+            if (
+                not caught
+                and is_followed
+                and infos
+                and all(info.has_base(CORE_ERROR) for info in infos)
+                and not statement.is_star
+            ):
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):
                 caught += tuple(map(self.program.error_of, infos))

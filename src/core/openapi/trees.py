@@ -42,7 +42,6 @@ from mypy.nodes import (
     ReturnStmt,
     StarExpr,
     StrExpr,
-    SuperExpr,
     TupleExpr,
     TypeApplication,
     TypeInfo,
@@ -132,8 +131,6 @@ class Notes:
         """The attributes of anything that it puts items into."""
         self.shared: set[str] = set()
         """The variables around it that it declares `global` or `nonlocal`."""
-        self.calls_above: list[CallExpr] = []
-        """The calls `super().__init__(…)`."""
         if written is not None:
             self._collect(written.body if isinstance(written, FuncDef | LambdaExpr) else written, always=True)
 
@@ -185,10 +182,8 @@ class Notes:
                 self.appended.setdefault(named, []).append(value)
             case CallExpr(callee=MemberExpr(expr=changed, name=method)) if method in _CHANGES or method == "append":
                 self._changes(changed)
-            case CallExpr(callee=SuperExpr(name="__init__")):
-                self.calls_above.append(node)
-            case AssignmentExpr(target=NameExpr(node=named), value=value) if named is not None:
-                self.assigned.setdefault(named, []).append(value)
+            case AssignmentExpr():
+                self._target(node.target, node.value, always)
             case _:
                 pass
         if isinstance(node, CallExpr):
