@@ -924,9 +924,19 @@ def test_a_name_that_is_given_what_is_made_of_itself_is_read_to_an_end(describin
                 outer = wrap(last)
                 last = outer
             await last(res)
+
+
+        @app.get("/keys")
+        async def keys(req: Request[None, Any], res: Response) -> None:
+            key = req.headers.get("X-Key")
+            key = key.strip() if key else key
+            if key:
+                res.json(key)
         """,
     )
     assert [problem.line for problem in described.problems] == [29, 42]
+    (key,) = described.document["paths"]["/keys"]["get"]["parameters"]
+    assert (key["in"], key["name"]) == ("header", "X-Key")
 
 
 HELD = """

@@ -293,6 +293,7 @@ class Calls(Frames, ABC):
         found = [self.class_variable(each, attribute.name) for each in classes]
         return [each for each in found if each is not None] if None not in found else []
 
+    @bounded(lambda self, several, frame: [])
     def _wholes(self, several: Expression, frame: Frame) -> list[Value]:
         """The containers that an expression may be, of those that stay as they are."""
         whole = self.origin(Value(several, frame), fixed=True)
@@ -364,11 +365,9 @@ class Calls(Frames, ABC):
         for each in at.notes.assigned[node]:
             if each is None or any(getattr(part, "node", None) is node for part in (each, *within(each))):
                 return []
-            match each:
-                case StarExpr() | CallExpr() | IndexExpr(index=IntExpr()) if is_made_up(each):
-                    parts = self.ways(each, at)  # mypy has no type for the part itself
-                case _:
-                    parts = [Value(each, at)]
+            is_part = isinstance(each, StarExpr | CallExpr) or isinstance(getattr(each, "index", None), IntExpr)
+            # mypy has no type for the part itself.
+            parts = self.ways(each, at) if is_part and is_made_up(each) else [Value(each, at)]
             if not parts:
                 return []
             found += parts

@@ -135,9 +135,9 @@ class Expressions(Here):
         """
         key = (Expressions.asked, expression, self.frame)
         if key not in self.program.answers:
-            self.program.answers[key] = Way(
-                (part, name, "+") for part, name in self._asked(expression, self.frame, set())
-            )
+            self.program.answers[key] = Way()  # where its own value depends on it
+            asked = self._asked(expression, self.frame, set())
+            self.program.answers[key] = Way((part, name, "+") for part, name in asked)
         found: Way = self.program.answers[key]
         if sum(part != "scheme" for part, *_ in found) > 1:
             return Way((part, name, "?") for part, name, _ in found), False
