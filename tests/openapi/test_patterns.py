@@ -836,6 +836,53 @@ def test_an_object_of_a_class_has_the_methods_of_its_class_alone(describing: Cal
     assert list(paths["/switch/{to}"]["put"]["responses"]) == ["200", "205", "400", "default"]
 
 
+def test_the_methods_of_all_subclasses_are_read_behind_one_decorator(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "subclasses",
+        """
+        from collections.abc import Callable
+        from typing import Any
+
+        from core import App, CoreError, Request, Response
+
+        app: App[None] = App()
+
+
+        def checked(method: Callable[[Any], str]) -> Callable[[Any], str]:
+            def inner(self: Any) -> str:
+                return method(self)
+            return inner
+
+
+        class Base:
+            def name(self) -> str:
+                raise NotImplementedError
+
+
+        class One(Base):
+            @checked
+            def name(self) -> str:
+                raise CoreError(409)
+
+
+        class Two(Base):
+            @checked
+            def name(self) -> str:
+                raise CoreError(410)
+
+
+        KNOWN: dict[str, Base] = {}
+
+
+        @app.get("/names/:id")
+        async def name(req: Request[None, Any], res: Response) -> None:
+            res.text(KNOWN[req.params["id"]].name())
+        """,
+    )
+    responses = described.document["paths"]["/names/{id}"]["get"]["responses"]
+    assert list(responses) == ["200", "400", "409", "410", "default"]
+
+
 def test_one_key_of_a_dict_a_case_for_a_status_and_headers_in_a_variable_are_read(
     describing: Callable[..., Described],
 ) -> None:
