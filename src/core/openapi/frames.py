@@ -169,11 +169,8 @@ class Frames:
             homes = [name for name in self.modules if held.name.startswith(f"{name}.")]
             home = self.modules.get(max(homes, key=len, default=""))
             inside = {*everything(home.module)} if home is not None else ()
-            match [each for each in inside if isinstance(each, LambdaExpr) and each.line == held.place[1]]:
-                case [one] if home is not None:
-                    return one, home
-                case _:
-                    return None
+            lambdas = [each for each in inside if isinstance(each, LambdaExpr) and each.line == held.place[1]]
+            return (lambdas[0], home) if home is not None and len(lambdas) == 1 else None
         found = [node for node in self.named.get(held.name, ()) if node.line >= held.place[1]]
         node = min(found, key=lambda each: each.line, default=None)
         return (node, self.homes[node].module) if node is not None else None
@@ -311,10 +308,7 @@ class Frames:
             inside = self.enter(Target(init, None, (made, *given), named))
             values = inside.notes.attributes.get(name, [])
             return Value(values[0], inside) if len(values) == 1 else None
-        fields = list(attrs_fields(cls))
-        if name.lstrip("_") in named:
-            return named[name.lstrip("_")]
-        return given[fields.index(name)] if name in fields and fields.index(name) < len(given) else None
+        return named.get(name.lstrip("_"), dict(zip(attrs_fields(cls), given, strict=False)).get(name))
 
     def made(self, value: Value) -> tuple[CallExpr, Frame] | None:
         """The call behind names and `await`."""
