@@ -45,7 +45,7 @@ from mypy.types import CallableType, Instance, get_proper_type
 from core.openapi import sent
 from core.openapi.conditions import compared, holds, is_capture, named_classes, parted
 from core.openapi.expressions import Expressions, division
-from core.openapi.facts import Effect, Open, Raise, Read
+from core.openapi.facts import Open, Raise, Read
 from core.openapi.failures import CONFLICT, CORE_ERROR, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import State, merged
 from core.openapi.solving import member
@@ -268,16 +268,15 @@ class Statements(Expressions):
 
     def _take(self, mark: int, caught: Sequence[str]) -> tuple[Raise, ...]:
         """Take back the errors since `mark` that are of the classes caught."""
-        taken: list[Raise] = []
-        rest: list[Effect] = []
-        for each in self.effects[mark:]:
-            if isinstance(each, Raise) and is_caught(each, caught):
-                taken.append(each)
-            elif isinstance(each, Read) and each.part == "security" and is_caught(UNAUTHORIZED, caught):
-                rest.append(attrs.evolve(each, required=False))
-            else:
-                rest.append(each)
-        self.effects[mark:] = rest
+        since, is_optional = self.effects[mark:], is_caught(UNAUTHORIZED, caught)
+        taken = [each for each in since if isinstance(each, Raise) and is_caught(each, caught)]
+        self.effects[mark:] = [
+            attrs.evolve(each, required=False)
+            if isinstance(each, Read) and each.part == "security" and is_optional
+            else each
+            for each in since
+            if not (isinstance(each, Raise) and is_caught(each, caught))
+        ]
         return tuple(taken)
 
     def _try(self, statement: TryStmt) -> bool:
