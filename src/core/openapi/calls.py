@@ -94,7 +94,7 @@ class Calls(Frames, ABC):
                 self.give(around, part.node, names[part.name])
         return Target(node, around, tuple(map(self.value_of, held.given)), named)
 
-    @bounded(lambda self, callee, frame: None)
+    @bounded(None)
     def targets(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         """The program's functions that a call goes to; () for those of others, None where that is not known."""
         node = callee.node if isinstance(callee, RefExpr) else None
@@ -293,7 +293,7 @@ class Calls(Frames, ABC):
         found = [self.class_variable(each, attribute.name) for each in classes]
         return [each for each in found if each is not None] if None not in found else []
 
-    @bounded(lambda self, several, frame: [])
+    @bounded(())
     def _wholes(self, several: Expression, frame: Frame) -> list[Value]:
         """The containers that an expression may be, of those that stay as they are."""
         whole = self.origin(Value(several, frame), fixed=True)
@@ -338,7 +338,7 @@ class Calls(Frames, ABC):
             found += [(value, at) for known, value in items if not keys or known in (None, *keys)]
         return found
 
-    @bounded(lambda self, value: ())
+    @bounded(())
     def constants(self, value: Value) -> tuple[tuple[object], ...]:
         """The constants that a value may be, each alone in a tuple; () where one of them is not known."""
         origin = self.origin(value)

@@ -318,7 +318,7 @@ class Frames:
             case _:
                 return None
 
-    @bounded(lambda self, expression, frame: None)
+    @bounded(None)
     def given(self, expression: Expression, frame: Frame) -> Value | None:
         """The value of an argument, or of an attribute that was set where the object was made."""
         match expression:

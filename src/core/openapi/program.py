@@ -7,7 +7,7 @@ type that it has in this call (`frames.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -108,7 +108,7 @@ class Program(Raised):
         # A moment without a zone is written without the offset that the format demands (RFC 3339).
         return TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
 
-    @bounded(lambda self, expression, frame: False)
+    @bounded(False)
     def _is_naive(self, expression: Expression, frame: Frame) -> bool:
         """Return True for a `datetime` that is seen to be made without a time zone."""
         made = self.made(Value(expression, frame))
@@ -117,16 +117,16 @@ class Program(Raised):
             return zone is None or argument(made[0], *zone) is None
         return made is not None and any(self._is_naive(*each) for each in self.returned(*made))
 
-    @bounded(lambda self, expression, frame: self._plain(expression, frame))
     def schema(self, expression: Expression, frame: Frame) -> Schema:
         """Return the JSON schema of an expression's value."""
         own = self._own(expression, frame)
         if own is not None:
             return own
         plain = self._plain(expression, frame)
-        found = [*self._behind(expression, plain, frame)] if self._says_little(plain) else []
+        found = self._behind(expression, plain, frame) if self._says_little(plain) else ()
         return nearest(any_of(found), plain) if found else plain
 
+    @bounded(None)
     def _own(self, expression: Expression, frame: Frame) -> Schema | None:
         """What an expression says itself, of whatever type it is."""
         match expression:
@@ -172,13 +172,14 @@ class Program(Raised):
                 pass
         return None
 
-    def _behind(self, expression: Expression, plain: Schema, frame: Frame) -> Iterable[Schema]:
+    @bounded(())
+    def _behind(self, expression: Expression, plain: Schema, frame: Frame) -> Sequence[Schema]:
         """What there is behind an expression whose type says little."""
         match expression:
             case NameExpr(node=node) if node is not None:
                 return [self._assigned(expression, node, plain, frame)]
             case MemberExpr(name=name) if name not in self.filled_elsewhere:
-                return map(self.schema_of, self.ways(expression, frame))
+                return [*map(self.schema_of, self.ways(expression, frame))]
             case IndexExpr(index=key) if not isinstance(key, SliceExpr):
                 return self._values(expression.base, key, frame)
             case AwaitExpr(expr=CallExpr() as call) | (CallExpr() as call):
@@ -192,7 +193,7 @@ class Program(Raised):
             return [{"type": "array", "items": items}] if items is not None else ()
         returned = self.returned(call, frame)
         if returned and not (isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)):
-            return (self.schema(*each) for each in returned)
+            return [self.schema(*each) for each in returned]
         if isinstance(callee, MemberExpr) and callee.name in ("get", "pop") and args:
             otherwise = self.schema(args[1], frame) if len(args) > 1 else {"type": "null"}
             return self._values(callee.expr, args[0], frame, otherwise)

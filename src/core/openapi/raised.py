@@ -29,7 +29,7 @@ class Raised(Calls):
         """The errors that a value stands for, as they are known when it is asked for the first time."""
         return value.errors or (self.errors(*value.place) if value.place is not None else ())
 
-    @bounded(lambda self, expression, frame: ())
+    @bounded(())
     def errors(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The errors that an expression stands for, as far as they are known."""
         match expression:

@@ -108,7 +108,7 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-def bounded(otherwise: Callable[..., Any]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def bounded(otherwise: Any) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Answer a question of the program (`program.py`) with `otherwise` where one leads to another without end."""
 
     def around(ask: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -116,7 +116,7 @@ def bounded(otherwise: Callable[..., Any]) -> Callable[[Callable[_P, _T]], Calla
             program: Any = asked[0]
             program.depth += 1
             try:
-                found: _T = (ask if program.depth <= DEEPEST else otherwise)(*asked, **named)
+                found: _T = ask(*asked, **named) if program.depth <= DEEPEST else otherwise
                 return found
             finally:
                 program.depth -= 1
