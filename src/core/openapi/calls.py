@@ -148,10 +148,10 @@ class Calls(Frames, ABC):
                 if not found and (value := self.given(expression, frame)) is not None:
                     return [value]
                 found = found or self._class_variables(expression, frame)
-            case CallExpr(callee=MemberExpr(expr=whole, name="get"), args=[key, *otherwise]) if found := self._taken(
-                whole, key, frame
-            ):
-                found += [(each, frame) for each in otherwise]
+            case CallExpr(callee=MemberExpr(expr=whole, name="get"), args=[key, *otherwise]):
+                found = self._taken(whole, key, frame)
+                others = [(each, frame) for each in otherwise]
+                found = [*found, *others] if found else self.returned(expression, frame)
             case CallExpr():
                 found = self.returned(expression, frame)
             case _:
