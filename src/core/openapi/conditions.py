@@ -5,7 +5,7 @@ The method of a request is that of the operation which is read, so that a branch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Final, TypeAlias
@@ -153,6 +153,15 @@ def parted(errors: Errors, condition: Expression) -> tuple[Errors, Errors]:
             taken[node] = tuple(raised for raised, each in found if each is not False)
             left[node] = tuple(raised for raised, each in found if each is not True)
     return taken, left
+
+
+def joined(ends: Iterable[Errors]) -> Errors:
+    """The errors that names may stand for where several ways meet."""
+    found: dict[Node, dict[int, Raise]] = {}
+    for errors in ends:
+        for node, possible in errors.items():
+            found.setdefault(node, {}).update({id(each): each for each in possible})
+    return {node: tuple(each.values()) for node, each in found.items()}
 
 
 def _of_error(node: Node, raised: Raise, expression: Expression) -> bool | None:

@@ -36,7 +36,7 @@ from mypy.nodes import (
 from mypy.operators import op_methods
 
 from core.openapi import reads, sent
-from core.openapi.conditions import Errors, holds, ways_of
+from core.openapi.conditions import Errors, holds, joined, ways_of
 from core.openapi.facts import Raise, Read, Way
 from core.openapi.failures import BINDINGS, CORE_ERROR, EXCEPTION, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -182,11 +182,7 @@ class Expressions(Here):
             self.state, self.frame.errors = start, before
             return False
         self.state: State = merged([state for state, _ in ends])
-        joined: dict[Node, dict[int, Raise]] = {}
-        for _, found in ends:
-            for node, each in found.items():
-                joined.setdefault(node, {}).update({id(one): one for one in each})
-        self.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
+        self.frame.errors = joined(found for _, found in ends)
         return True
 
     def _call(self, call: CallExpr) -> None:
