@@ -83,17 +83,17 @@ def is_slow(path: Path) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what takes long as `slow`. Several processes begin with that, and fill the end with what is quick.
 
-    The documentation is built once, by the first file of tests that reads it; the other files come late, so that no
-    process waits for it.
+    The documentation is built once, by the first file of tests that reads it, which is the first of all. The others
+    come when it is there, so that no process waits for it, and none is left alone with the longest of them.
     """
     readers = list(dict.fromkeys(item.path for item in items if "site" in getattr(item, "fixturenames", ())))
 
     def turn(item: pytest.Item) -> int:
-        if folder_of(item.path) in FIRST:
+        if folder_of(item.path) in FIRST or item.path in readers[:1]:
             return 0
         if item.path in readers:
-            return 1 if item.path == readers[0] else 3
-        return 2 if item.get_closest_marker("slow") else 4
+            return 1
+        return 2 if item.get_closest_marker("slow") else 3
 
     for item in items:
         if is_slow(item.path) or "pytester" in getattr(item, "fixturenames", ()):

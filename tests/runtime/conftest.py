@@ -176,7 +176,8 @@ class Make(Protocol):
 def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Makes the bundle of an application without trying it by a start: for tests that are not of builds.
 
-    All processes of a run share the bundle of the same application with the same plan.
+    All processes of a run share the bundle of the same application with the same plan. A snapshot takes as much of the
+    processor as four starts without one take longer: what is started once or twice is made with `snapshot=False`.
     """
 
     async def quick(entry: Entry, plan: Plan, out: Path, **options: Any) -> None:

@@ -41,7 +41,7 @@ def node(
     written = run("client", "openapi.json", "-o", "client.py", folder=folder)
     assert written.returncode == 0, written.stderr
     running = start_running(
-        tools, make(folder / "main.py", PLAN), background, folder.parent / "state", plan=PLAN, env={}
+        tools, make(folder / "main.py", PLAN, snapshot=False), background, folder.parent / "state", plan=PLAN, env={}
     )
     yield running
     running.stop()

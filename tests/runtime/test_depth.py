@@ -119,7 +119,9 @@ def deep(
     tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """An application with a door of each kind."""
-    running = start_running(tools, make(MAIN, PLAN), background, tmp_path_factory.mktemp("deep"), plan=PLAN)
+    running = start_running(
+        tools, make(MAIN, PLAN, snapshot=False), background, tmp_path_factory.mktemp("deep"), plan=PLAN
+    )
     yield running
     running.stop()
 

@@ -43,7 +43,7 @@ ROWS = 3000
 @pytest.fixture(scope="module")
 def moved(make: Make) -> Bundle:
     """The bundle of the application."""
-    return make(MAIN, PLAN)
+    return make(MAIN, PLAN, snapshot=False)
 
 
 @pytest.fixture

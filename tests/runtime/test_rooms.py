@@ -92,7 +92,9 @@ def rooms(
     tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """A worker with the page's example and a lobby."""
-    running = start_running(tools, make(MAIN, PLAN), background, tmp_path_factory.mktemp("state"), plan=PLAN)
+    running = start_running(
+        tools, make(MAIN, PLAN, snapshot=False), background, tmp_path_factory.mktemp("state"), plan=PLAN
+    )
     yield running
     running.stop()
 
