@@ -113,15 +113,15 @@ class Connection(HttpToolsProtocol):
         self.url = b""
         self.headers = []
         self._asked = []
-        self.expect_100_continue = False
+        self.expect_100_continue: bool = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         if name in _ASKED:
-            if name == b"expect":
-                self.expect_100_continue = self.expect_100_continue or value.lower() == b"100-continue"
-            else:
+            if name != b"expect":
                 self._asked.append((name, value))
+            elif value.lower() == b"100-continue":
+                self.expect_100_continue = True
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:

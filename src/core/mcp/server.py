@@ -97,11 +97,11 @@ class MCP(Server, Generic[E, U]):
         self.path = path
         self.behind = behind
         """The authenticator of every message, or None."""
-        self.info = {"name": name, "version": version}
-        self.instructions = present(instructions=instructions)
+        self.info: dict[str, str] = {"name": name, "version": version}
+        self.instructions: JsonObject = present(instructions=instructions)
         self.secret = secret
-        self.hosts = tuple(hosts)
-        self.origins = tuple(origins)
+        self.hosts: tuple[str, ...] = tuple(hosts)
+        self.origins: tuple[str, ...] = tuple(origins)
         self.ttl = ttl
         self.subscriptions = subscriptions
         self.tools: dict[str, Tool] = {}

@@ -93,15 +93,17 @@ class Frames:
             self.modules[name] = Frame(tree, Notes(tree))
             self._find(tree.defs, name, Home(None, self.modules[name]))
         notes = [*(frame.notes for frame in self.modules.values()), *map(self.notes_of, self.homes)]
-        self.attributes_set = frozenset(name for each in notes for name in each.sets)
+        self.attributes_set: frozenset[str] = frozenset(name for each in notes for name in each.sets)
         """The names of attributes that are given values."""
-        self.changed = changed((node, self.notes_of(node)) for node in self.homes)
+        self.changed: frozenset[Node | str] = changed((node, self.notes_of(node)) for node in self.homes)
         """The variables and the names of attributes that are set by others than who made them."""
-        self.filled_elsewhere = filled_elsewhere(self.homes, notes)
+        self.filled_elsewhere: frozenset[Node | str] = filled_elsewhere(self.homes, notes)
         """The variables of what gets items under another name, or in a function that it is handed to, and the names of
         attributes that get items.
         """
-        self.filled = self.filled_elsewhere | {node for each in notes for node in (*each.items, *each.appended)}
+        self.filled: frozenset[Node | str] = self.filled_elsewhere | {
+            node for each in notes for node in (*each.items, *each.appended)
+        }
         """The same, and the variables that get items under their own name."""
 
     def _find(self, body: Iterable[Statement], outer: str, home: Home) -> None:

@@ -312,7 +312,7 @@ class Statements(Expressions):
             if self._block(handler):
                 ends.append(self.state)
         self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
-        self.state = merged(ends) if ends else after
+        self.state: State = merged(ends) if ends else after
         if statement.finally_body is None:
             return bool(ends)
         before, end = self.state.headers.keys() | (), len(self.effects)
