@@ -21,8 +21,8 @@ from core.backends.workerd.conversion import (
 from core.bindings.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
 
-JsMethod: TypeAlias = Callable[..., Any]
-"""A method of a Protocol, or what `js_call` makes of it."""
+JsMethod: TypeAlias = Any
+"""A method of a Protocol, or what `js_call` makes of it: ty does not take a `Callable` for one."""
 
 _COROUTINE: Final = 128
 """The flag of an `async` function's code, as `inspect` names it."""
