@@ -7,7 +7,7 @@ what was set where the object was made. All else has the type that mypy gives it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from mypy.expandtype import expand_type
@@ -133,9 +133,21 @@ class Frames:
                 case _:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), outer, home)
 
+    @cached_property
+    def _lambdas(self) -> dict[tuple[str, int], set[LambdaExpr]]:
+        """The lambdas of the program, by their module and their line."""
+        found: dict[tuple[str, int], set[LambdaExpr]] = {}
+        for name, frame in self.modules.items():
+            for node in everything(frame.module):
+                if isinstance(node, LambdaExpr):
+                    found.setdefault((name, node.line), set()).add(node)
+        return found
+
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
-        return any(f"{fullname}.".startswith(f"{module}.") for module in self.modules)
+        while fullname and fullname not in self.modules:
+            fullname = fullname.rpartition(".")[0]
+        return bool(fullname)
 
     def docstring_of(self, name: str) -> str | None:
         """The docstring of a module or of a function."""
@@ -169,10 +181,9 @@ class Frames:
         """
         if held.name.endswith(".<lambda>"):
             homes = [name for name in self.modules if held.name.startswith(f"{name}.")]
-            home = self.modules.get(max(homes, key=len, default=""))
-            inside = {*everything(home.module)} if home is not None else ()
-            lambdas = [each for each in inside if isinstance(each, LambdaExpr) and each.line == held.place[1]]
-            return (lambdas[0], home) if home is not None and len(lambdas) == 1 else None
+            home = max(homes, key=len, default="")
+            written = self._lambdas.get((home, held.place[1]), set())
+            return (next(iter(written)), self.modules[home]) if len(written) == 1 else None
         found = [node for node in self.named.get(held.name, ()) if node.line >= held.place[1]]
         node = min(found, key=lambda each: each.line, default=None)
         return (node, self.homes[node].module) if node is not None else None
@@ -272,7 +283,6 @@ class Frames:
             if is_assigned:
                 only = at.notes.only(node)
                 return Value(only, at) if only is not None and only is not name else None
-
         return self.constant(node) if isinstance(node, Var) else None
 
     def constant(self, variable: Var) -> Value | None:
