@@ -42,7 +42,7 @@ _SECONDS = 1.0
 
 
 class Server:
-    """A server as its clients meet it: `core.mcp.MCP` has the words of its attributes, and fills them in."""
+    """The part of a server that answers its clients. `core.mcp.MCP` sets the attributes, and documents them."""
 
     app: App[Any]
     name: str
@@ -50,35 +50,35 @@ class Server:
     behind: Any
     authorization_servers: tuple[str, ...]
     scopes: tuple[str, ...]
-    info: dict[str, str]
-    instructions: JsonObject
-    secret: SecretGiver[Any] | None
-    hosts: tuple[str, ...]
-    origins: tuple[str, ...]
-    ttl: float
-    subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None
+    _info: dict[str, str]
+    _instructions: JsonObject
+    _secret: SecretGiver[Any] | None
+    _hosts: tuple[str, ...]
+    _origins: tuple[str, ...]
+    _ttl: float
+    _subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None
     tools: dict[str, Tool]
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
 
-    def listeners(self, env: object) -> Subscriptions:
+    def _listeners(self, env: object) -> Subscriptions:
         """The Durable Object that knows who listens. Raises DeveloperError without one."""
-        if self.subscriptions is None:
+        if self._subscriptions is None:
             raise DeveloperError(
                 f'MCP("{self.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
             )
-        return self.subscriptions(env).get_by_name(self.path)
+        return self._subscriptions(env).get_by_name(self.path)
 
-    async def keys(self, req: AnyRequest) -> list[bytes]:
+    async def _keys(self, req: AnyRequest) -> list[bytes]:
         """The keys that what a client brings back is signed with. Raises DeveloperError without a secret."""
-        if self.secret is None:
+        if self._secret is None:
             raise DeveloperError(
                 f'MCP("{self.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
             )
         from core.middleware.authentication import secrets_of
         from core.middleware.options import awaited
 
-        return secrets_of("MCP", "secret", self.secret, await awaited(self.secret(req)))
+        return secrets_of("MCP", "secret", self._secret, await awaited(self._secret(req)))
 
     async def _may(self, req: AnyRequest, tool: Tool, *, called: bool) -> bool:
         """True if the caller has the tool. Where it is called, a CoreError names the scope that is missing."""
@@ -94,10 +94,10 @@ class Server:
             return False
         return True
 
-    async def serve(self, req: AnyRequest, res: Response) -> None:
+    async def _serve(self, req: AnyRequest, res: Response) -> None:
         """Answer one message."""
         try:
-            messages.check_origin(req, self.hosts, self.origins)
+            messages.check_origin(req, self._hosts, self._origins)
             call = await messages.read_call(req)
         except ProtocolError as error:
             res.status(error.status).json(error.body())
@@ -119,7 +119,7 @@ class Server:
             return
         from core.mcp.subscriptions import events
 
-        res.sse(events(call, self.listeners(req.env), answer, req.clock))
+        res.sse(events(call, self._listeners(req.env), answer, req.clock))
 
     async def _serve_with_notifications(self, req: AnyRequest, res: Response, call: Call) -> None:
         """Answer with JSON where nothing comes before the answer, with a stream of events otherwise.
@@ -165,7 +165,7 @@ class Server:
             except InputRequired as question:
                 from core.mcp import asking
 
-                keys, now = await self.keys(req), req.clock.time()
+                keys, now = await self._keys(req), req.clock.time()
                 result = asking.questions_of(call, question, keys, now, asking.binding_of(call, req))
         except CoreError:
             raise
@@ -180,7 +180,7 @@ class Server:
             # Of earlier revisions, clients take every other status than 200 for a broken transport.
             return (problem.status if call.stateless else 200), problem.body(call.id)
         if call.stateless:
-            meta = {messages.SERVER_KEY: self.info, **result.get("_meta", {})}
+            meta = {messages.SERVER_KEY: self._info, **result.get("_meta", {})}
             result = {"resultType": "complete", **result, "_meta": meta}
         return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
 
@@ -188,13 +188,13 @@ class Server:
         match call.method:
             case "server/discover" if call.stateless:
                 found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
-                return self._cacheable(call, found | self.instructions, private=False)
+                return self._cacheable(call, found | self._instructions, private=False)
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
                 can: JsonObject = {**self._capabilities(call), "logging": {}}
-                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self.info}
-                return found | self.instructions
+                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
+                return found | self._instructions
             case "ping" if not call.stateless:
                 return {}
             case "logging/setLevel" if not call.stateless:
@@ -221,7 +221,7 @@ class Server:
             case "resources/read" if self.resources:
                 contents, resource = await self._read_resource(req, call.param("uri", str))
                 return self._cacheable(call, contents, private=True, ttl=resource.ttl)
-            case "subscriptions/listen" if call.stateless and self.subscriptions is not None:
+            case "subscriptions/listen" if call.stateless and self._subscriptions is not None:
                 return await self._listen(req, call)
             case "completion/complete" if self.prompts or self.resources:
                 return await self._complete(req, call)
@@ -231,14 +231,14 @@ class Server:
     def _capabilities(self, call: Call) -> JsonObject:
         found = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
         found["completions"] = self.prompts or self.resources
-        notified = {} if self.subscriptions is None or not call.stateless else _NOTIFIES
+        notified = {} if self._subscriptions is None or not call.stateless else _NOTIFIES
         return {name: notified.get(name, {}) for name, registered in found.items() if registered}
 
     def _cacheable(self, call: Call, result: JsonObject, *, private: bool, ttl: float | None = None) -> JsonObject:
         """A result, with how long clients may keep it; earlier revisions do not say that."""
         if not call.stateless:
             return result
-        seconds = self.ttl if ttl is None else ttl
+        seconds = self._ttl if ttl is None else ttl
         return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
 
     def _list(self, call: Call, name: str, items: list[JsonObject]) -> JsonObject:

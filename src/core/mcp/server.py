@@ -97,13 +97,13 @@ class MCP(Server, Generic[E, U]):
         self.path = path
         self.behind = behind
         """The authenticator of every message, or None."""
-        self.info: dict[str, str] = {"name": name, "version": version}
-        self.instructions: JsonObject = present(instructions=instructions)
-        self.secret = secret
-        self.hosts: tuple[str, ...] = tuple(hosts)
-        self.origins: tuple[str, ...] = tuple(origins)
-        self.ttl = ttl
-        self.subscriptions = subscriptions
+        self._info: dict[str, str] = {"name": name, "version": version}
+        self._instructions: JsonObject = present(instructions=instructions)
+        self._secret = secret
+        self._hosts: tuple[str, ...] = tuple(hosts)
+        self._origins: tuple[str, ...] = tuple(origins)
+        self._ttl = ttl
+        self._subscriptions = subscriptions
         self.tools: dict[str, Tool] = {}
         """The tools, by name."""
         self.prompts: dict[str, Prompt] = {}
@@ -123,7 +123,7 @@ class MCP(Server, Generic[E, U]):
                 app.get(place, public(), describe(metadata_of(self), hidden=True))
 
         async def mcp(req: AnyRequest, res: Response) -> None:
-            await self.serve(req, res)
+            await self._serve(req, res)
 
         async def post_only(req: AnyRequest, res: Response) -> None:
             res.status(405).header("Allow", "POST").json({"error": "Method Not Allowed"})
@@ -308,7 +308,7 @@ class MCP(Server, Generic[E, U]):
 
         call = self._call(req, "ask")
         if call.asked is None:
-            keys = await self.keys(req)
+            keys = await self._keys(req)
             call.asked = asking.read_answers(call, keys, req.clock.time(), asking.binding_of(call, req))
         missing = {key: each for key, each in questions.items() if key not in call.asked}
         if missing:
@@ -346,7 +346,7 @@ class MCP(Server, Generic[E, U]):
 
         They read anew what they need. Raises DeveloperError without `subscriptions`.
         """
-        await self.listeners(env).changed([*uris], tools)
+        await self._listeners(env).changed([*uris], tools)
 
     def _call(self, req: AnyRequest, what: str) -> Call:
         call = req.state.get(STATE)
