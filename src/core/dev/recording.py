@@ -201,7 +201,8 @@ class _Recording:
             raise DeveloperError("the body of the request was too long to be kept")
         headers = {name.lower(): value for name, value in message["headers"] if name.lower() not in _NOT_SENT}
         given = ";".join(value for name, value in message["headers"] if name.lower() == "cookie")
-        cookies = {name.strip(): value.strip() for name, value in re.findall("([^=;]*)=([^;]*)", given)}
+        pairs = (each.partition("=") for each in given.split(";"))
+        cookies = {name.strip(): value.strip() for name, equals, value in pairs if equals}
         text = message["text"]
         body: str | bytes = base64.b64decode(message["base64"]) if text is None else text
         value = parsed(body) if "json" in headers.get("content-type", "") else body
