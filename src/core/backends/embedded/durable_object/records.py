@@ -228,9 +228,10 @@ class ObjectRecords:
             raise DurableObjectTypeError("list() cannot be called with both start and startAfter values.")
         if limit is not None and limit <= 0:
             raise DurableObjectTypeError("List limit must be positive.")
-        bounds = [("key >= ?", start), ("key > ?", start_after), ("key < ?", end), ("key >= ?", prefix or "")]
+        raw = (prefix or "").encode("utf-8", "surrogatepass")
+        bounds = [("key >= ?", start), ("key > ?", start_after), ("key < ?", end)]
         given = [(test, bound.encode("utf-8", "surrogatepass")) for test, bound in bounds if bound is not None]
-        given.append(("key < ?", after_prefix(given[-1][1])))
+        given += [("key >= ?", raw), ("key < ?", after_prefix(raw))]
         where = " AND ".join(test for test, _ in given)
         sql = f"SELECT key, value FROM _cf_KV WHERE {where} ORDER BY key{' DESC' if reverse else ''} LIMIT ?"
         for key, value in self.rows(sql, [*(bound for _, bound in given), -1 if limit is None else limit]):
