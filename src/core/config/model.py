@@ -1,7 +1,7 @@
 """The content of a configuration file: one frozen class per table, and the result of loading a file.
 
-The tables follow the platform's own schema for `wrangler.toml`, key by key; a test holds them against it. One file,
-since it is one schema. Which keys are inherited or unchecked is decided in `keys.py`.
+The tables follow the platform's own schema for `wrangler.toml`, key by key; a test holds them against it. Which
+keys are inherited or unchecked is decided in `keys.py`.
 """
 
 from __future__ import annotations
