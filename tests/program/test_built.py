@@ -140,6 +140,10 @@ TOLD = [
     ("db.prepare(f'SELECT id FROM posts ORDER BY {name} LIMIT 5')", "Take name from"),
     ("db.prepare(f\"UPDATE posts SET {', '.join(f'{n} = ?' for n in names)}\")", "Take names from"),
     ("db.prepare(f\"INSERT INTO posts ({', '.join(names)}) VALUES (?)\")", "Take names from"),
+    ("db.prepare('SELECT ' + ', '.join(v for k, v in {'a': name}.items()))", "Take {"),
+    ("db.prepare('SELECT ' + ', '.join(b for a, b in zip(ALLOWED, names)))", "Take zip"),
+    ("where = []\nwhere.append((name, 1))\ndb.prepare('SELECT ' + ', '.join(c for c, _ in where))", "Take where"),
+    ("db.prepare('SELECT ' + ', '.join(k for k, v in (await req.json()).items()))", "Take (await req.json()).items()"),
 ]
 
 
@@ -189,6 +193,15 @@ SILENT = [
     "parts: list[str] = []\nif name:\n    parts.append('name = ?')\ndb.prepare('SELECT id FROM users WHERE ' + ' AND '.join(parts))",
     "sets = {}\nif name:\n    sets['title = ?'] = name\ndb.prepare(f\"UPDATE posts SET {', '.join(sets)}\").bind(*sets.values())",
     "where = 'WHERE name = ?' if name else ''\ndb.prepare(f'SELECT id FROM users {where}')",
+    # names beside values
+    *(
+        f"sets = {sets}\ndb.prepare(f\"UPDATE posts SET {{', '.join(f'{{k}} = ?' for k, v in sets.items())}}\")"
+        for sets in ("{'title': name}", "dict(title=name)", "attrs.asdict(filters)", "{**attrs.asdict(filters)}")
+    ),
+    "sets = {'title': name}\nparts = []\nfor key, value in sets.items():\n    parts.append(f'{key} = ?')\ndb.prepare('UPDATE posts SET ' + ', '.join(parts))",
+    "where = []\nif name:\n    where.append(('title = ?', name))\ndb.prepare('SELECT id FROM posts WHERE ' + ' AND '.join(c for c, _ in where))",
+    "marks = ', '.join(f'?{n}' for n, one in enumerate(names, 1))\ndb.prepare(f'SELECT id FROM users WHERE name IN ({marks})')",
+    "db.prepare('SELECT ' + ', '.join(a for a, b in zip(sorted(ALLOWED, key=len), names)))",
     # choices that go together
     TOGETHER,
     # numbers, what is configured, and what is not known

@@ -19,8 +19,11 @@ from core.program.receivers import Receivers
 from core.program.rows import enum_values
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
+from core.statements.tokens import words
 
-_NUMBERS: Final = frozenset(["bool", "float", "hash", "id", "int", "len", "ord", "range", "round", "sum"])
+_CONSTANT: Final = words("bool float hash id int len ord range round sum typing.get_args typing_extensions.get_args")
+"""Functions of which nobody chooses the text: numbers, and the arguments of a Literal."""
+_RECORDS: Final = words("attr.asdict attrs.asdict dataclasses.asdict")
 _TYPES: Final[Mapping[str, int]] = {
     **dict.fromkeys(["builtins.bool", "builtins.float", "builtins.int"], FIXED),
     **dict.fromkeys(["typing.LiteralString", "typing_extensions.LiteralString"], FIXED),
@@ -119,7 +122,7 @@ class BuiltTexts:
             self._asked.add((text.id, scope))
             for definition in definitions:
                 value = _given(definition)
-                state = UNKNOWN if value is not None else self._defined(*definition, text.id, "")
+                state = UNKNOWN if value is not None else self._defined(*definition, text.id, "keys")
                 first = whole and not isinstance(definition[0].node, ast.AugAssign)
                 found = (
                     [Interpolated(text.id, state)] if value is None else self._parts(value, definition[1], whole=first)
@@ -199,45 +202,54 @@ class BuiltTexts:
 
     # -- what a value is
 
-    def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE, of: str = "") -> int:
-        """What a value is; what is in it, where `of` is `keys` or `values`."""
-        if of:
-            return self._elements(value, scope, bound, of)
+    def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE, of: str = "keys") -> int:
+        """What a value is, and what is in it: of a dict its `keys` or its `values`, of tuples those at a place."""
         if value in self._busy:
             return FIXED  # it is made of itself
         self._busy.add(value)
-        state = self._unguarded(value, scope, bound)
+        state = self._unguarded(value, scope, bound, of)
         self._busy.remove(value)
         return FIXED if state == OPEN and self._is_tested(value, scope, bound) else state
 
-    def _unguarded(self, value: ast.expr, scope: Scope, bound: _Bound) -> int:
+    def _unguarded(self, value: ast.expr, scope: Scope, bound: _Bound, of: str) -> int:
+        parts: Sequence[ast.expr] = ()
         match value:
             case ast.Name(id=name):
-                return bound[name] if name in bound else self._variable(value, scope, "")
+                return bound[name] if name in bound else self._variable(value, scope, of)
             case ast.Constant() | ast.UnaryOp() | ast.Compare():
                 return FIXED
-            case ast.JoinedStr(values=values) | ast.BoolOp(values=values):
-                return max((self._state(one, scope, bound) for one in values), default=FIXED)
-            case ast.FormattedValue(value=inner) | ast.Await(value=inner) | ast.NamedExpr(value=inner):
-                return self._state(inner, scope, bound)
-            case ast.IfExp(body=body, orelse=other):
-                return max(self._state(body, scope, bound), self._state(other, scope, bound))
             case ast.BinOp(left=left, op=op, right=right):
-                both = self._state(left, scope, bound), self._state(right, scope, bound)
-                return max(both) if isinstance(op, ast.Add | ast.Mod) else min(both)  # "?" * n
+                both = self._state(left, scope, bound, of), self._state(right, scope, bound, of)
+                if isinstance(op, ast.Sub):
+                    return both[0]
+                return max(both) if isinstance(op, ast.Add | ast.Mod | ast.BitOr) else min(both)  # "?" * n
             case ast.Attribute():
-                return self._attribute(value, scope, bound)
+                return self._attribute(value, scope, bound, of)
             case ast.Subscript(value=owner):
-                return self._elements(owner, scope, bound, "values")
+                return self._state(owner, scope, bound, "values")
             case ast.Call():
-                return self._call(value, scope, bound)
-            case ast.Starred(value=inner):
-                return self._elements(inner, scope, bound)
+                return self._call(value, scope, bound, of)
+            case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
+                return self._state(item, scope, self._targets(value, scope, bound), of)
+            case ast.DictComp(key=key, value=item):
+                return self._state(item if of == "values" else key, scope, self._targets(value, scope, bound))
+            case ast.JoinedStr(values=parts) | ast.BoolOp(values=parts):
+                pass
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                if isinstance(value, ast.Tuple) and of.isdigit() and not isinstance(parts[0], ast.Tuple):
+                    parts = parts[int(of) :][:1]
+            case ast.FormattedValue() | ast.Await() | ast.NamedExpr() | ast.Starred():
+                parts = [value.value]
+            case ast.IfExp(body=body, orelse=other):
+                parts = [body, other]
+            case ast.Dict(keys=keys, values=values):
+                parts = values if of == "values" else [key for key in keys if key is not None]
             case _:
-                return self._elements(value, scope, bound)
+                return UNKNOWN
+        return max((self._state(one, scope, bound, of) for one in parts), default=FIXED)
 
     def _variable(self, name: ast.Name, scope: Scope, of: str) -> int:
-        """The state of all the values that a variable is given; of what is in them where `of` is `keys` or `values`."""
+        """The state of all the values that a variable is given, and of those that are put into it."""
         definitions = self.modules.definitions(name, scope)
         if not definitions:
             value, where = self.modules.value(name, scope)
@@ -246,7 +258,7 @@ class BuiltTexts:
             return FIXED  # what it had before
         self._asked.add((name.id, scope))
         found = [self._defined(definition, where, name.id, of) for definition, where in definitions]
-        found += self._put_in(name.id, definitions[0][1], of) if of else []
+        found += self._put_in(name.id, definitions[0][1], of)
         self._asked.remove((name.id, scope))
         return max(found)
 
@@ -255,11 +267,9 @@ class BuiltTexts:
             case ast.arg() as parameter:
                 own = own_class(Local(definition, scope)) is not None
                 return UNKNOWN if own else self._annotated(parameter.annotation, scope)
-            case ast.For(iter=items) | ast.AsyncFor(iter=items):
-                return self._elements(items, scope, _NONE)
-            case ast.AugAssign(value=value):
-                return self._state(value, scope, of=of)
-            case ast.Assign(value=value):
+            case ast.For(target=target, iter=items) | ast.AsyncFor(target=target, iter=items):
+                return self._item(target, items, name, scope, _NONE)
+            case ast.AugAssign(value=value) | ast.Assign(value=value):
                 return self._state(value, scope, of=of)
             case ast.AnnAssign(annotation=annotation, value=value):
                 declared = self._annotated(annotation, scope)
@@ -268,22 +278,26 @@ class BuiltTexts:
                 named = [one for one in ast.walk(node) if isinstance(one, ast.NamedExpr) and one.target.id == name]
                 return max((self._state(one.value, scope, of=of) for one in named), default=UNKNOWN)
 
+    def _item(self, target: ast.expr, items: ast.expr, name: str, scope: Scope, bound: _Bound) -> int:
+        """The state of a variable of a loop."""
+        names = [getattr(one, "id", "") for one in target.elts] if isinstance(target, ast.Tuple) else []
+        return self._state(items, scope, bound, str(names.index(name)) if name in names else "keys")
+
     def _put_in(self, name: str, scope: Scope, of: str) -> Iterator[int]:
         """The states of values that are put into a list or a dict after it was made."""
         for node in scope.nodes.of(ast.Call, ast.Assign):
             match node:
                 case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert"), args=[*_, put]
+                    func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert" | "extend" | "update"),
+                    args=[*_, put],
                 ):
                     pass
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="extend" | "update"), args=[put]):
-                    put = ast.Starred(put)
                 case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own), slice=key)], value=value):
-                    put = key if of == "keys" else value
+                    put = value if of == "values" else key
                 case _:
                     continue
             if own == name:
-                yield self._state(put, scope)
+                yield self._state(put, scope, of=of)
 
     def _annotated(self, annotation: ast.expr | None, scope: Scope) -> int:
         """The state of a value of a type, or of what is in it."""
@@ -309,13 +323,13 @@ class BuiltTexts:
     def _is_enum(self, class_: ClassScope | None) -> bool:
         return class_ is not None and any(name.startswith("enum.") for name in self.reader.outside(class_))
 
-    def _attribute(self, value: ast.Attribute, scope: Scope, bound: _Bound) -> int:
+    def _attribute(self, value: ast.Attribute, scope: Scope, bound: _Bound, of: str) -> int:
         known, where = self.modules.value(value, scope)
         if known is not value:
-            return self._state(known, where)
+            return self._state(known, where, of=of)
         assigned = self.modules.of_self(value, scope)
         if assigned is not None:
-            return min(UNKNOWN, self._state(*assigned))
+            return min(UNKNOWN, self._state(*assigned, of=of))
         owner = self.receivers.class_of(value.value, scope)
         if value.attr == "env" or (owner is not None and self.reader.is_env(owner)):
             return UNKNOWN  # as it is configured
@@ -326,65 +340,32 @@ class BuiltTexts:
             return self._annotated(fields[0].annotation, fields[0].owner) if fields else UNKNOWN
         return self._state(value.value, scope, bound)
 
-    def _call(self, call: ast.Call, scope: Scope, bound: _Bound) -> int:
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    def _call(self, call: ast.Call, scope: Scope, bound: _Bound, of: str) -> int:
         name = self.modules.outside(call.func, scope)
-        if name.removeprefix("builtins.") in _NUMBERS or self._is_enum(self.reader.class_of(call.func, scope)):
+        own = name.removeprefix("builtins.")
+        is_number = own in _CONSTANT or (own, of) == ("enumerate", "0")
+        if is_number or (own in _RECORDS and of == "keys") or self._is_enum(self.reader.class_of(call.func, scope)):
             return FIXED
-        states = [self._state(one, scope, bound) for one in given]
+        # What a keyword gives to a function of Python's own is no part of its result, but a value of a dict.
+        plain = own == name or (own, of) == ("dict", "values")
+        given = [*call.args, *(one.value for one in call.keywords if plain or one.arg is None)]
+        if of.isdigit() and own in ("enumerate", "zip"):
+            given, of = given[0 if own == "enumerate" else int(of) :][:1], "keys"
+        states = [self._state(one, scope, bound, of) for one in given[own == "map" :]]
         match call.func:
+            case ast.Attribute(value=owner, attr="keys" | "values" as which) if not given:
+                return self._state(owner, scope, bound, which)
+            case ast.Attribute(value=owner, attr="items") if not given:
+                sides = {"0": ["keys"], "1": ["values"]}.get(of, ["keys", "values"])
+                return max(self._state(owner, scope, bound, side) for side in sides)
             case ast.Attribute(attr="join", value=between) if len(given) == 1:
-                return max(self._state(between, scope, bound), self._elements(given[0], scope, bound))
+                return max(self._state(between, scope, bound), *states)
             case _ if name:
-                pure = name.startswith(("builtins.", "textwrap."))
-                return max([*states, FIXED if pure else UNKNOWN])
+                return max([*states, FIXED if name.startswith(("builtins.", "textwrap.")) else UNKNOWN])
             case ast.Attribute(attr="get" | "pop" | "setdefault", value=owner):
-                return max([self._elements(owner, scope, bound, "values"), *states[1:]])
+                return max([self._state(owner, scope, bound, "values"), *states[1:]])
             case ast.Attribute(value=owner) if self.modules.resolve(call.func, scope) is None:
-                return max([self._state(owner, scope, bound), *states])
-            case _:
-                return UNKNOWN
-
-    def _elements(self, value: ast.expr, scope: Scope, bound: _Bound, of: str = "keys") -> int:
-        """The state of the values in a list, a dict, or anything else that is gone through."""
-        match value:
-            case ast.Name(id=name) if name not in bound:
-                return self._variable(value, scope, of)
-            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-                return max((self._state(item, scope, bound) for item in items), default=FIXED)
-            case ast.Dict(keys=keys, values=values):
-                items = [key for key in keys if key is not None] if of == "keys" else values
-                return max((self._state(item, scope, bound) for item in items), default=FIXED)
-            case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
-                return self._state(item, scope, self._targets(value, scope, bound))
-            case ast.DictComp(key=key, value=item):
-                return self._state(key if of == "keys" else item, scope, self._targets(value, scope, bound))
-            case ast.BinOp(left=left, op=ast.BitAnd() | ast.Mult(), right=right):
-                return min(self._elements(left, scope, bound, of), self._elements(right, scope, bound, of))
-            case ast.BinOp(left=left, right=right):
-                return max(self._elements(left, scope, bound, of), self._elements(right, scope, bound, of))
-            case ast.Call(func=ast.Attribute(value=owner, attr="keys" | "values" | "items" as which), args=[]):
-                both = ("keys", "values") if which == "items" else (which,)
-                return max(self._elements(owner, scope, bound, one) for one in both)
-            case ast.Call(func=function, args=args) if args:
-                match self.modules.outside(function, scope).rpartition(".")[2]:
-                    case "enumerate" | "frozenset" | "list" | "reversed" | "set" | "sorted" | "tuple" | "zip" | "dict":
-                        return max(self._elements(one, scope, bound, of) for one in args)
-                    case "map":
-                        return max([self._elements(one, scope, bound, of) for one in args[1:]], default=UNKNOWN)
-                    case "get_args":
-                        return FIXED
-                    case _:
-                        return self._state(value, scope, bound)
-            case ast.Attribute():
-                known, where = self.modules.value(value, scope)
-                return (
-                    self._elements(known, where, _NONE, of) if known is not value else self._state(value, scope, bound)
-                )
-            case (
-                ast.Constant() | ast.Call() | ast.Await() | ast.Subscript() | ast.JoinedStr() | ast.Name() | ast.IfExp()
-            ):
-                return self._state(value, scope, bound)
+                return max([self._state(owner, scope, bound, of), *states])
             case _:
                 return UNKNOWN
 
@@ -394,9 +375,8 @@ class BuiltTexts:
         """The variables of a comprehension."""
         inside = dict(bound)
         for one in made.generators:
-            state = self._elements(one.iter, scope, inside)
             names = {node.id for node in ast.walk(one.target) if isinstance(node, ast.Name)}
-            inside |= dict.fromkeys(names, state)
+            inside |= {name: self._item(one.target, one.iter, name, scope, inside) for name in names}
             tested = {ast.unparse(node) for test in one.ifs for node in self._tested(test, scope)}
             inside |= dict.fromkeys(names & tested, FIXED)
         return inside
@@ -414,7 +394,7 @@ class BuiltTexts:
     def _tested(self, test: ast.AST, scope: Scope) -> Sequence[ast.expr]:
         match test:
             case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[among]):
-                return [left] if self._elements(among, scope, _NONE) == FIXED else ()
+                return [left] if self._state(among, scope) == FIXED else ()
             case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args) if attr in _TESTS:
                 return [owner, *args]
             case ast.BoolOp(op=ast.And(), values=values):
