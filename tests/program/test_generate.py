@@ -250,6 +250,16 @@ class Env(Bindings):
 '''
 
 
+def test_new_attributes_without_a_default_stand_above_those_with_one(root: Path) -> None:
+    env = "import attrs\nfrom core import Bindings, KVNamespace\n\n@attrs.frozen\nclass Env(Bindings):\n    A: KVNamespace\n"
+    toml = (
+        '[[kv_namespaces]]\nbinding = "A"\n[[d1_databases]]\nbinding = "DB"\n[[r2_buckets]]\nbinding = "B"\n'
+        '[[env.x.kv_namespaces]]\nbinding = "A"\n[[env.x.d1_databases]]\nbinding = "DB"\n'
+    )
+    text = updated(root, toml, env)
+    assert text.endswith("    A: KVNamespace\n    DB: D1Database\n    B: R2Bucket | None = None\n")
+
+
 def test_what_is_said_about_an_attribute_goes_with_it(root: Path) -> None:
     toml = """\
 main = "main.py"

@@ -112,7 +112,7 @@ def update_env(source: str, env: EnvClass, configurations: Sequence[Configuratio
     lines = source.split("\n")
     names = {attribute.name for attribute in env.attributes}
     types: set[str] = set()
-    edits: list[_Edit] = []
+    edits: list[LineEdit] = []
     moved: list[str] = []
     indent = " " * written_indent(class_, lines)
     for attribute in env.attributes:
@@ -155,18 +155,19 @@ def update_env(source: str, env: EnvClass, configurations: Sequence[Configuratio
         if optional:
             edits.append((end, end, optional))
         types |= {item.type for item in new if item.type is not None}
-    text = _with_something_inside(_edited(lines, edits), class_)
+    text = _with_something_inside(edited(lines, edits), class_)
     if any(item.name[0] == "_" for item in new):
         text = with_attrs(text)
     return _with_imports(text, types)
 
 
-_Edit: TypeAlias = "tuple[int, int, list[str]]"
+LineEdit: TypeAlias = "tuple[int, int, list[str]]"
 """From line, to line (exclusive), and the new lines."""
 
 
-def _edited(lines: list[str], edits: Sequence[_Edit]) -> str:
-    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+def edited(lines: list[str], edits: Sequence[LineEdit]) -> str:
+    """The text of lines after edits. Of two at one place the first one is above."""
+    for start, end, replacement in sorted(edits, key=lambda edit: edit[:2])[::-1]:
         lines[start:end] = replacement
     return "\n".join(lines)
 
@@ -277,7 +278,7 @@ def _with_imports(text: str, types: set[str]) -> str:
         for alias in node.names
     }
     lines = text.split("\n")
-    edits: list[_Edit] = []
+    edits: list[LineEdit] = []
     for module, names in _modules(types - bound).items():
         there = next(
             (
@@ -297,7 +298,7 @@ def _with_imports(text: str, types: set[str]) -> str:
         else:
             at = _import_line(tree)
             edits.append((at, at, _from(module, names)))
-    return _edited(lines, edits)
+    return edited(lines, edits)
 
 
 def _from(module: str, names: Sequence[str]) -> list[str]:

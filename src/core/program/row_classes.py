@@ -268,10 +268,9 @@ class RowClasses:
         lines = self._lines(target, columns, target.name, uses)
         if not lines:
             return
-        before = self._place_of(target, uses)
-        edits = self.edits.setdefault(target.module.path, [])
-        # At the end of a module a class comes after those in it; above a statement the last one comes first.
-        edits.insert(len(edits) if before is not None else 0, NewClass(target.name, lines, before))
+        # A class comes after those in it, which are found later.
+        new = NewClass(target.name, lines, self._place_of(target, uses))
+        self.edits.setdefault(target.module.path, []).insert(0, new)
 
     def _place_of(self, target: _Missing, uses: Sequence[Use]) -> ast.stmt | None:
         """The statement that a new class is put above; None for the end of the module."""

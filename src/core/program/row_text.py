@@ -5,85 +5,76 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from core.program.generate import cut, first_with_default, is_keyword_only, last_attribute, with_attrs, written_indent
+from core.program.generate import (
+    LineEdit,
+    cut,
+    edited,
+    first_with_default,
+    is_keyword_only,
+    last_attribute,
+    with_attrs,
+    written_indent,
+)
 from core.program.row_classes import AddedFields, Edit, NewClass, Retyped
 
 
 def with_rows(text: str, edits: Sequence[Edit]) -> str:
     """The text of a module after the edits."""
     lines = text.split("\n")
-    ends: list[str] = []
-    # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above
-    # them.
-    starts: dict[int, int] = {}
-    located = [(_place(edit, lines), edit) for edit in edits]
-    for (at, _), edit in sorted(located, key=lambda one: one[0], reverse=True):
+    made: list[LineEdit] = []
+    above: list[LineEdit] = []
+    behind: list[str] = []
+    for edit in edits:
         match edit:
             case Retyped():
-                _retype(edit, lines)
-            case AddedFields(class_, fields):
-                start, end, new_lines = _added(class_, fields, lines)
-                lines[start:end] = new_lines
-            case NewClass(name, fields, ast.stmt()):
-                if at not in starts:
-                    above = 0
-                    while above < at and not lines[at - above - 1].strip():
-                        above += 1
-                    blank = [""] * (2 - above) if above < at else []
-                    lines[at:at] = blank
-                    starts[at] = at + len(blank)
-                lines[starts[at] : starts[at]] = [*_class(name, fields), "", ""]
-            case NewClass(name, fields):
-                ends += ["", "", *_class(name, fields)]
-    if ends:
-        while lines and not lines[-1].strip():
-            lines.pop()
-        lines = [*lines, *(ends if lines else ends[2:]), ""]
-    new = "\n".join(lines)
-    return with_attrs(new) if any(isinstance(edit, NewClass) for edit in edits) else new
+                made.append(_retyped(edit, lines))
+            case AddedFields():
+                made.append(_added(edit, lines))
+            case NewClass(name, fields, before):
+                written = ["@attrs.frozen", f"class {name}:", *(f"    {field}" for field in fields)]
+                if before is None:
+                    behind += ["", "", *written]
+                    continue
+                at = _above(before, lines)
+                end = _end(lines[:at])
+                is_first = at not in (one[0] for one in above)
+                blank = [""] * (2 - at + end) if end and is_first else []
+                above.append((at, at, [*blank, *written, "", ""]))
+    if behind:
+        end = _end(lines)
+        above.append((end, len(lines), [*(behind if end else behind[2:]), ""]))
+    new = edited(lines, [*made, *above])  # a class that ends where a new one begins has its fields before it
+    return with_attrs(new) if above else new
 
 
-def _place(edit: Edit, lines: Sequence[str]) -> tuple[int, int]:
-    match edit:
-        case Retyped(annotation):
-            return annotation.lineno - 1, annotation.col_offset
-        case AddedFields(class_, fields):
-            return _added(class_, fields, lines)[0], -1
-        case NewClass(before=before):
-            # Fields of a class that ends right above are put in above it.
-            return (_above(before, lines) if before is not None else len(lines)), 0
-
-
-def _class(name: str, fields: Sequence[str]) -> list[str]:
-    return ["@attrs.frozen", f"class {name}:", *(f"    {field}" for field in fields)]
+def _end(lines: Sequence[str]) -> int:
+    """The number of lines up to the last one that is not blank."""
+    return next((at for at in range(len(lines), 0, -1) if lines[at - 1].strip()), 0)
 
 
 def _above(statement: ast.stmt, lines: Sequence[str]) -> int:
     """The line of a statement with its decorators and the comments right above it."""
-    at = statement.lineno
-    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        at = min([at, *(decorator.lineno for decorator in statement.decorator_list)])
-    at -= 1
+    at: int = min(one.lineno for one in (statement, *getattr(statement, "decorator_list", ()))) - 1
     while at and lines[at - 1].startswith("#"):
         at -= 1
     return at
 
 
-def _added(class_: ast.ClassDef, fields: Sequence[str], lines: Sequence[str]) -> tuple[int, int, list[str]]:
+def _added(edit: AddedFields, lines: Sequence[str]) -> LineEdit:
+    class_ = edit.class_
     indent = " " * written_indent(class_, lines)
+    new = [indent + field for field in edit.fields]
+    body = class_.body[0]
+    if body.lineno == class_.lineno:  # class Row: ...
+        line = lines[class_.lineno - 1]
+        return class_.lineno - 1, class_.lineno, [line[: cut(line, body.col_offset)].rstrip(), *new]
+    alone = len(class_.body) == 1
+    if alone and (isinstance(body, ast.Pass) or ast.unparse(body) == "..."):
+        return body.lineno - 1, body.end_lineno or body.lineno, new
     first = first_with_default(class_)
     at = first.lineno - 1 if first is not None and not is_keyword_only(class_) else last_attribute(class_)
     while first is not None and lines[at - 1].lstrip().startswith("#"):
         at -= 1
-    body = class_.body[0]
-    if body.lineno == class_.lineno:  # class Row: ...
-        line = lines[class_.lineno - 1]
-        head = line[: cut(line, body.col_offset)].rstrip()
-        return class_.lineno - 1, class_.lineno, [head, *(indent + field for field in fields)]
-    alone = len(class_.body) == 1
-    if alone and (isinstance(body, ast.Pass) or _is_dots(body)):
-        return body.lineno - 1, body.end_lineno or body.lineno, [indent + field for field in fields]
-    new = [indent + field for field in fields]
     if alone and isinstance(body, ast.Expr):
         new.insert(0, "")  # below the docstring
     elif not any(isinstance(statement, ast.AnnAssign) for statement in class_.body):
@@ -91,19 +82,12 @@ def _added(class_: ast.ClassDef, fields: Sequence[str], lines: Sequence[str]) ->
     return at, at, new
 
 
-def _is_dots(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
-    )
-
-
-def _retype(edit: Retyped, lines: list[str]) -> None:
+def _retyped(edit: Retyped, lines: Sequence[str]) -> LineEdit:
     old = edit.annotation
     first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
     start, end = cut(lines[first], old.col_offset), cut(lines[last], old.end_col_offset or 0)
     if not edit.optional:
-        lines[first : last + 1] = [lines[first][:start] + edit.type + lines[last][end:]]
-        return
+        return first, last + 1, [lines[first][:start] + edit.type + lines[last][end:]]
     # Inside the quotes of an annotation that is quoted.
     place = end - 1 if isinstance(old, ast.Constant) and isinstance(old.value, str) else end
-    lines[last] = lines[last][:place] + " | None" + lines[last][place:]
+    return last, last + 1, [lines[last][:place] + " | None" + lines[last][place:]]
