@@ -18,86 +18,68 @@ from core.program.syntax import finding_at
 _OWN: Final = frozenset(["close", "send", "throw"])
 _SHOWS: Final = frozenset(["builtins.bool", "builtins.print", "builtins.repr", "builtins.str"])
 """Functions that take whatever there is, so that a type checker says nothing."""
-_NOT_YET: Final = "{} was not awaited, so it has no result yet. Write `await` before the call"
 
 
-def used_problems(receivers: Receivers, used: ast.Attribute | ast.Subscript, scope: Scope) -> Iterator[Finding]:
-    """`note = req.json()`, and then `note["text"]`."""
-    owner, typed = used.value, "index"
-    if isinstance(used, ast.Attribute):
-        typed = "attr-defined" if used.attr not in _OWN and used.attr[:3] not in ("cr_", "__a") else ""
-    # A name of this function, that was given the value of a call, once.
-    given = scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
-    is_call = isinstance(owner, ast.Call) or (len(given) == 1 and isinstance(given[0].value, ast.Call))
-    if typed and isinstance(used.ctx, ast.Load) and is_call and receivers.is_coroutine(owner, scope):
-        yield finding_at(used, scope, "core-await", _NOT_YET.format(_shown(owner)), typed)
-
-
-def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) -> Iterator[Finding]:
-    """A call that is a statement by itself, or whose result is used at once, without `await`."""
-    if isinstance(scope.nodes.parents.get(expression), ast.Expr):
-        if receivers.is_coroutine(expression, scope):
-            if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
-                name = expression.func.id
-                message = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
-                yield finding_at(expression, scope, "core-await", message, "unused-awaitable")
-            else:
-                message = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
-                yield finding_at(expression, scope, "core-await", message, "unused-coroutine")
-    elif _is_looked_at(receivers, expression, scope) and receivers.is_coroutine(expression, scope):
-        yield finding_at(expression, scope, "core-await", _NOT_YET.format(_shown(expression)))
-
-
-def unawaited_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
-    """`user = env.USERS.get(id)`, and then `if user is None`."""
-    coroutines = {
+def await_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+    """`req.json()` by itself, `if env.USERS.get(id) is None`, `res.json({"user": find()})`, and the use of a name that
+    is given such a call, once.
+    """
+    given = {
         name
-        for name, given in scope.names.items()
-        if len(given) == 1 and isinstance(given[0].value, ast.Call) and receivers.is_coroutine(given[0].value, scope)
+        for name, each in scope.names.items()
+        if len(each) == 1 and isinstance(each[0].value, ast.Call) and receivers.is_coroutine(each[0].value, scope)
     }
-    for name in scope.nodes.of(ast.Name) if coroutines else ():
-        if name.id in coroutines and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, name, scope):
-            yield finding_at(name, scope, "core-await", _NOT_YET.format(name.id))
+    names = (one for one in scope.nodes.of(ast.Name) if one.id in given and isinstance(one.ctx, ast.Load))
+    for expression in (*scope.nodes.of(ast.Call), *(names if given else ())):
+        found = _use(receivers, expression, scope)
+        if found is not None and (isinstance(expression, ast.Name) or receivers.is_coroutine(expression, scope)):
+            yield found
 
 
-def _is_looked_at(receivers: Receivers, expression: ast.expr, scope: Scope) -> bool:
-    """Return True where it is asked what a value is, or shows: a test, a comparison, an operator, a text."""
+def _use(receivers: Receivers, expression: ast.Call | ast.Name, scope: Scope) -> Finding | None:
+    """The finding about the place of a coroutine; None where it may be one."""
+    used: ast.expr = expression
+    message, typed = f"{_shown(expression)} was not awaited, so it has no result yet. Write `await` before the call", ""
     match scope.nodes.parents.get(expression):
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            return test is expression
-        case ast.BoolOp(values=values):
-            return values[-1] is not expression
+        case ast.Expr() if isinstance(expression, ast.Call):
+            message, typed = (
+                f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it",
+                "unused-coroutine",
+            )
+            if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
+                name = f"{expression.func.id}()"
+                message = f"{name} is not awaited, so nothing after this middleware runs. Write `await {name}`"
+                typed = "unused-awaitable"
+        case ast.Attribute(attr=name, ctx=ast.Load()) as used if name not in _OWN and name[:3] not in ("cr_", "__a"):
+            typed = "attr-defined"
+        case ast.Subscript(value=value, ctx=ast.Load()) as used if value is expression:
+            typed = "index"
+        # It is asked what a value is, or shown: a test, a comparison, an operator, a text.
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is expression:
+            pass
+        case ast.BoolOp(values=[*tested, _]) if expression in tested:
+            pass
         case ast.BinOp() | ast.Compare() | ast.FormattedValue() | ast.UnaryOp():
-            return True
-        case ast.Call(func=ast.Name() as func, args=args) if expression in args:
-            return receivers.modules.outside(func, scope) in _SHOWS
+            pass
+        case ast.Call(func=ast.Name() as func) if receivers.modules.outside(func, scope) in _SHOWS:
+            pass
+        case _ if _is_sent(receivers, expression, scope):
+            message = f"{_shown(expression)} in the response is a call that was not awaited. Write `await` before it"
+        case _:
+            return None
+    return finding_at(used, scope, "core-await", message, typed)
+
+
+def _is_sent(receivers: Receivers, expression: ast.expr, scope: Scope) -> bool:
+    """Return True for the value of a `res.json(…)`, and for what it is made of."""
+    around = scope.nodes.parents.get(expression)
+    while isinstance(around, ast.Dict | ast.List | ast.Tuple | ast.Set):
+        around = scope.nodes.parents.get(around)
+    match around:
+        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[_]):
+            return expression is not around.func and receivers.kind(owner, scope) == RESPONSE
         case _:
             return False
-
-
-def sent_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
-    """The calls in the value of `res.json(…)`."""
-    match call:
-        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[value]):
-            found = [each for each in _parts(value) if receivers.is_coroutine(each, scope)]
-            if found and receivers.kind(owner, scope) == RESPONSE:
-                for each in found:
-                    message = f"{_shown(each)} in the response is a call that was not awaited. Write `await` before it"
-                    yield finding_at(each, scope, "core-await", message)
-        case _:
-            pass
-
-
-def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    """The calls and names that become values in JSON."""
-    match value:
-        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            for part in parts:
-                yield from _parts(part)
-        case ast.Call() | ast.Name():
-            yield value
-        case _:
-            pass
 
 
 def _shown(expression: ast.expr) -> str:

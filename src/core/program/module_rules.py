@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from core.config.words import did_you_mean
 from core.program.absent import absent_names
-from core.program.awaits import awaits_problems, sent_problems, unawaited_problems, used_problems
+from core.program.awaits import await_problems
 from core.program.cache import Cache
 from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
@@ -126,7 +126,7 @@ def _in(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     match scope:
         case FunctionScope():
             yield from _check_parameters(receivers, scope)
-            for rule in (returned_problems, default_problems, sent_twice, asked_late, unawaited_problems):
+            for rule in (returned_problems, default_problems, sent_twice, asked_late, await_problems):
                 yield from rule(receivers, scope)
             yield from _check_nodes(receivers, scope)
         case ClassScope():
@@ -141,19 +141,15 @@ def _in(receivers: Databases, scope: Scope) -> Iterator[Finding]:
 
 
 def _check_nodes(receivers: Databases, scope: Scope) -> Iterator[Finding]:
-    """The calls, attributes, items and declared values of a function."""
+    """The calls, attributes and declared values of a function."""
     for call in scope.nodes.of(ast.Call):
         for rule in _BY_METHOD.get(call.func.attr if isinstance(call.func, ast.Attribute) else "", ()):
             yield from rule(receivers, call, scope)
-        yield from awaits_problems(receivers, call, scope)
     for attribute in scope.nodes.of(ast.Attribute):
         yield from name_problems(receivers, attribute, scope)
         value, where = receivers.modules.value(attribute.value, scope)
         if isinstance(value, ast.Call):
             yield from _stub_problems(receivers, attribute, scope, value, where)
-            yield from used_problems(receivers, attribute, scope)
-    for item in scope.nodes.of(ast.Subscript):
-        yield from used_problems(receivers, item, scope)
     for statement in scope.nodes.of(ast.Expr):
         yield from unraised_problems(receivers, statement, scope)
     for declared_value in scope.nodes.of(ast.AnnAssign):
@@ -327,7 +323,6 @@ _RULES: Final[Sequence[tuple[Callable[[Databases, ast.Call, Scope], Iterator[Fin
     (bind_problems, ["bind"]),
     (batch_problems, ["batch"]),
     (run_problems, RUNS),
-    (sent_problems, ["json"]),
     (call_problems, ["", "CoreError", "redirect", "status", "wait_until", *ONE_VALUE]),
     (read_problem, ["", *READS]),
     (conflict_problems, ["", "conflict"]),
