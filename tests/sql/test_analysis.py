@@ -501,7 +501,7 @@ def test_a_broken_migration_is_a_problem_with_its_file_and_line(tmp_path: Path) 
     (tmp_path / "0002_bad.sql").write_text(
         "-- first\nCREATE TABLE b (y);\n\nCREATE TABLE c (\n  z TEXT,\n  FORM bad bad,,\n);\nDROP TABLE nope;\n"
     )
-    (tmp_path / "0003_bad.sql").write_text("BEGIN;\nPRAGMA journal_mode = wal;\nATTACH 'x' AS y;\nCOMMIT;")
+    (tmp_path / "0003_bad.sql").write_text("BEGIN;\nPRAGMA journal_mode = wal;\nATTACH 'x' AS y;\nCOMMIT;\nSELECT 1;")
     schema = schema_of(tmp_path)
     assert [(p.file.name, p.line, p.message) for p in schema.problems] == [
         ("0002_bad.sql", 6, 'near ",": syntax error'),
@@ -524,6 +524,16 @@ def test_a_broken_migration_is_a_problem_with_its_file_and_line(tmp_path: Path) 
     assert said(schema.analyse("SELECT y FROM a")) == ["no such column: y. a has x"]  # and the others are
     assert said(schema.analyse("SELECT 1 FROM cc")) == ["no such table: cc. The migrations make a, b"]
     assert said(schema.analyse("SELECT * FORM c")) == ['near "FORM": syntax error. Correct the statement there']
+
+
+def test_a_dump_is_a_migration(tmp_path: Path) -> None:
+    dump = (
+        "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE a (x INTEGER);\nINSERT INTO a VALUES(1);\nCOMMIT;\n"
+    )
+    (tmp_path / "0001_dump.sql").write_text(dump)
+    schema = schema_of(tmp_path)
+    assert schema.problems == ()
+    assert said(schema.analyse("SELECT y FROM a")) == ["no such column: y. a has x"]
 
 
 @pytest.mark.parametrize(

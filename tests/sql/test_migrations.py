@@ -34,8 +34,10 @@ def test_many_statements_take_time_in_proportion_to_the_text() -> None:
 
 def test_a_transaction_around_all_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("BEGIN TRANSACTION;\nSELECT 1;\nCOMMIT;")
-    [migration] = read_migrations(tmp_path)
-    assert [statement.keyword for _, statement in migration.statements] == ["SELECT"]
+    (tmp_path / "b.sql").write_text("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nSELECT 1;\nCOMMIT;")
+    plain, dumped = read_migrations(tmp_path)
+    assert [statement.keyword for _, statement in plain.statements] == ["SELECT"]
+    assert [(line, statement.keyword) for line, statement in dumped.statements] == [(1, "PRAGMA"), (3, "SELECT")]
 
 
 def test_comments_and_blanks_do_not_change_a_migration(tmp_path: Path) -> None:

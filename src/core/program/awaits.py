@@ -42,10 +42,8 @@ def _use(receivers: Receivers, expression: ast.Call | ast.Name, scope: Scope) ->
     message, typed = f"{_shown(expression)} was not awaited, so it has no result yet. Write `await` before the call", ""
     match scope.nodes.parents.get(expression):
         case ast.Expr() if isinstance(expression, ast.Call):
-            message, typed = (
-                f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it",
-                "unused-coroutine",
-            )
+            message = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
+            typed = "unused-coroutine"
             if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
                 name = f"{expression.func.id}()"
                 message = f"{name} is not awaited, so nothing after this middleware runs. Write `await {name}`"
@@ -77,7 +75,7 @@ def _is_sent(receivers: Receivers, expression: ast.expr, scope: Scope) -> bool:
         around = scope.nodes.parents.get(around)
     match around:
         case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[_]):
-            return expression is not around.func and receivers.kind(owner, scope) == RESPONSE
+            return receivers.kind(owner, scope) == RESPONSE
         case _:
             return False
 

@@ -22,10 +22,10 @@ from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
 from core.sql.location import locate
 from core.sql.messages import did_you_mean
-from core.sql.migrations import migration_files
+from core.sql.migrations import Migration, migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
 from core.sql.statement import Storage
-from core.statements.tokens import StatementText, Token, quoted, statements_of, tokens_of
+from core.statements.tokens import StatementText, Token, quoted, tokens_of
 from core.values import frozen
 
 # The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
@@ -202,10 +202,7 @@ def migrate(folder: Path) -> Migrated:
             problems.append(MigrationProblem(file, 1, f"cannot be read: {error}"))
             continue
         readable += 1
-        for statement in statements_of(text):
-            if not statement.tokens:
-                continue
-            line = text.count("\n", 0, statement.start + statement.tokens[0].start) + 1
+        for line, statement in Migration(file.name, file, text).statements:
             failure = _run(connection, statement)
             if any(token.word in ("REFERENCES", "RENAME") for token in statement.tokens):
                 references |= dict.fromkeys(_named_in(statement), (file, line))

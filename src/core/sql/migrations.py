@@ -37,9 +37,10 @@ class Migration:
                 line += self.sql.count("\n", counted, begin)
                 counted = begin
                 found.append((line, piece))
-        # A file from a dump has a BEGIN and a COMMIT around all of it; the transaction is there anyway.
-        if len(found) > 1 and found[0][1].keyword == "BEGIN" and found[-1][1].keyword in ("COMMIT", "END"):
-            return found[1:-1]
+        # A file from a dump has a BEGIN and a COMMIT around all but a pragma; the transaction is there anyway.
+        at = next((at for at, (_, one) in enumerate(found) if one.keyword != "PRAGMA"), 0)
+        if found[at + 1 :] and found[at][1].keyword == "BEGIN" and found[-1][1].keyword in ("COMMIT", "END"):
+            return [*found[:at], *found[at + 1 : -1]]
         return found
 
     @property
