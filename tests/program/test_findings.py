@@ -17,13 +17,8 @@ from core.config.model import Configuration
 from core.errors import ConfigurationError
 from core.program.envs import EnvAttribute, EnvClass, check_env
 from core.program.findings import Finding, configuration_findings, sort_findings
-from core.program.problems import (
-    absent_parameter,
-    binding_problem,
-    handler_parameters,
-    queue_problem,
-    unknown_parameter,
-)
+from core.program.module_rules import binding_problem
+from core.program.registered import absent_parameter, handler_parameters, queue_problem, unknown_parameter
 from core.program.table import Place
 
 

@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from core.config.words import did_you_mean
+from core.config.words import did_you_mean, listed
 from core.program.absent import absent_names
 from core.program.awaits import await_problems
 from core.program.cache import Cache
 from core.program.databases import RUNS, Databases
+from core.program.envs import ANYTHING, EnvClass, attribute_name
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import ClassScope, FunctionScope, Module, Scope, positional
-from core.program.problems import absent_parameter, binding_problem, unknown_parameter
 from core.program.queries import (
     batch_problems,
     bind_problems,
@@ -35,7 +35,7 @@ from core.program.queries import (
     value_problems,
 )
 from core.program.readable import READS, read_problem
-from core.program.registered import parameters_of
+from core.program.registered import absent_parameter, parameters_of, unknown_parameter
 from core.program.rows import row_fields
 from core.program.syntax import finding_at
 from core.program.table import Route
@@ -50,6 +50,7 @@ from core.program.usage import (
     returned_problems,
     unraised_problems,
 )
+from core.program.wording import with_article
 from core.program.worker import worker_findings
 
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
@@ -178,6 +179,24 @@ def _check_named(receivers: Databases, call: ast.Call, scope: Scope) -> Iterator
             message = binding_problem(shown, name, receivers.reader.env_class(env), expected=expected)
             if message is not None:
                 yield finding_at(call, scope, "core-binding", message)
+
+
+def binding_problem(call: str, name: str, env: EnvClass, *, expected: str = "KVNamespace") -> str | None:
+    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`, against the Env it will run with
+    (`core-binding`).
+
+    `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
+    """
+    attribute = next((a for a in env.attributes if name in (a.attribute, a.name)), None)
+    fitting = [a.attribute for a in env.attributes if a.kind == expected]
+    if attribute is not None:
+        if attribute.kind in ANYTHING or attribute.kind == expected:
+            return None
+        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{env.name} has no {expected}"
+        return f"{call}: {attribute_name(env, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
+    hint = did_you_mean(name, [a.attribute for a in env.attributes], f"Write {name}: {expected} on {env.name}")
+    hint = did_you_mean(name, fitting, hint)
+    return f"{call}: {env.name} has no attribute {name}. {hint}"
 
 
 def _stub_problems(

@@ -33,12 +33,11 @@ from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, is_ignored, level_of, levelled, sort_findings
 from core.program.module_rules import Memory
 from core.program.modules import ClassScope, Module, Modules
-from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import registered
 from core.program.settings import Settings
 from core.program.sources import Sources, dotted_names, may_have, read_sources, source_files
-from core.program.table import Place, Table
+from core.program.table import Env, Place, Table
 from core.program.worker import worker_findings
 
 if TYPE_CHECKING:
@@ -327,6 +326,8 @@ class _Program:
 
     def _check_envs(self) -> None:
         names = frozenset(self.table.objects) if self.table.finished else None
+        main = self.table.app
+        served = self.receivers.bodies.class_of(main.env) if main is not None and main.env is not None else None
         unmatched = self._unmatched()
         is_reported = False
         for class_ in self._classes():
@@ -344,7 +345,9 @@ class _Program:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
                 self.found.append(Finding("core-env", message, *place))
                 continue
-            env_class = self.reader.env_class(class_)
+            # Of others that derive from it, the application has another: a test's, for example.
+            env = self.reader.env_class(class_)
+            env_class = attrs.evolve(env, partial=False) if class_ == served else env
             self.names += sum(a.kind not in ANYTHING and not a.inherited for a in env_class.attributes)
             self.found += check_env(env_class, self.configurations, entry_names=names)
             self.found += migration_problems(env_class, self.configurations, self.receivers.schema)
@@ -356,18 +359,34 @@ class _Program:
     def _check_apps(self) -> None:
         """Every application: over a class that is an Env, wherever there are bindings to compare with."""
         known = self.options.env is not None or any(True for _ in self.envs())
-        message = None if known else no_env(self.configurations)
+        binding = None if known else declares_bindings(self.configurations)
+        message = ""
+        if binding is not None:
+            message = (
+                f"{binding.place} declares {binding.name}, and the program has no Env to compare it with. "
+                "Write class Env(Bindings) as `core types` does, and create_app(Env)"
+            )
         for app in self.table.apps:
             if app.env is not None and not app.env.bindings and self.options.env is None:
-                self.found.append(Finding("core-env", not_bindings(app.env.qualname, app.env.module), *app.place))
-            elif app.env is None and message is not None and self.table.finished and not self.table.assumed:
-                self.found.append(Finding("core-env", message, *app.place))
+                self.found.append(Finding("core-env", _not_bindings(app.env), *app.place))
             elif app.env is not None:
                 self.found += (Finding("core-env", problem, *app.place) for problem in app.env.problems)
-        if message is not None and not self.table.apps:
-            binding = declares_bindings(self.configurations)
-            line = binding.line or 1 if binding is not None else 1
-            self.found.append(Finding("core-env", message, str(self.configuration.path), line))
+            elif message and self.table.finished and not self.table.assumed:
+                self.found.append(Finding("core-env", message, *app.place))
+        if binding is not None and not self.table.apps:
+            self.found.append(Finding("core-env", message, str(self.configuration.path), binding.line or 1))
+
+
+def _not_bindings(env: Env) -> str:
+    """`create_app(Env)` over a class that is not an Env."""
+    name = env.qualname
+    problem = f"create_app({name}): {name} does not derive from Bindings, so it is compared with nothing"
+    if env.module == "builtins":
+        return f"{problem}. Write class Env(Bindings), and create_app(Env)"
+    return (
+        f"{problem}. Write class {name}(Bindings), or env = {env.module}.{name} under [core-mypy] in mypy.ini (a string "
+        "under [tool.core-mypy] in pyproject.toml)"
+    )
 
 
 def _names(class_: ClassScope) -> Iterator[str]:

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Final
 
 from core.config.checks import Code
 from core.config.model import Configuration
+from core.config.words import did_you_mean, listed
 from core.program.absent import no_module
-from core.program.envs import deployed
+from core.program.envs import EnvClass, attribute_name, deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
 from core.program.modules import ClassScope, FunctionNode, Scope, positional
-from core.program.problems import handler_parameters, queue_problem
 from core.program.reader import arguments_of
 from core.program.syntax import REQUESTS, finding_at
 from core.program.table import Callback, Event, Refusal, Route
+from core.program.wording import with_article
 from core.routing.pattern import Pattern, parse
 
 if TYPE_CHECKING:
@@ -69,6 +70,31 @@ def refused(refusal: Refusal) -> Finding:
 def parameters_of(route: Route) -> tuple[str, ...]:
     """The names that `req.params` has on a route."""
     return pattern_of(route.path).parameters
+
+
+def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> str:
+    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`).
+
+    `read` is how it is read, as messages show it.
+    """
+    other = f"It has {listed(known, 'and')}" if known else f"It has none. Write /:{name} where it belongs"
+    hint = did_you_mean(name, known, other)
+    return f"{read}: the path {path} has no parameter {name}. {hint}"
+
+
+def absent_parameter(name: str, path: str, read: str) -> str:
+    """`req.params["id"]` in a handler of `/users/:id?` (`core-params`)."""
+    return f'{read}: the path {path} matches without {name} too, where this raises. Write req.params.get("{name}")'
+
+
+def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Sequence[str]) -> str | None:
+    """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org` (`core-params`)."""
+    lacking = [f":{name}" for name in wanted if name not in known]
+    if not lacking:
+        return None
+    names = listed(lacking, "and")
+    has = f"it has {listed(known, 'and')}" if known else "it has no parameters"
+    return f"{handler} reads {names}, which the path {path} does not have: {has}. Register it on a path with {names}"
 
 
 def registered(receivers: Receivers) -> Iterator[Finding]:
@@ -205,6 +231,39 @@ def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
         problem = queue_problem(event.name or "", payload, env_class, receivers.configurations)
         if problem is not None:
             yield Finding("core-queue", problem, *event.place)
+
+
+def queue_problem(
+    queue: str, message: tuple[str, str] | None, env: EnvClass | None, configurations: Sequence[Configuration]
+) -> str | None:
+    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`, against the messages sent and the consumers declared
+    (`core-queue`).
+
+    `message` is T: its full name and how to show it; None when it is not known.
+    """
+    names = sorted({consumer.queue for c in configurations for consumer in c.worker.queues.consumers})
+    if configurations and queue not in names:
+        configuration = configurations[0]
+        kind_text = (
+            f'"queues.consumers": [{{ "queue": "{queue}" }}]'
+            if configuration.is_json
+            else f'[[queues.consumers]] queue = "{queue}"'
+        )
+        hint = did_you_mean(queue, names, f"Write {kind_text}")
+        return f'queue("{queue}"): {configuration.path.name} has no consumer of that queue. {hint}'
+    if message is None or env is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
+        return None
+    attributes = {one.name: one for one in env.attributes if one.kind == "Queue" and len(one.arguments) == 1}
+    for binding in (one for configuration in configurations for one in configuration.bindings.values()):
+        attribute = attributes.get(binding.name)
+        if attribute is None or binding.kind != "queue" or binding.entry.queue != queue:
+            continue
+        if attribute.arguments[0] not in ("", "typing.Any", "Any", message[0]):
+            return (
+                f'queue("{queue}"): the consumer takes MessageBatch[{message[1]}], but {attribute_name(env, attribute)} '
+                f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
+            )
+    return None
 
 
 def _is_other(receivers: Receivers, given: ClassScope, env: ClassScope) -> bool:

@@ -9,9 +9,8 @@ from typing import Final
 from core.config.words import listed
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
-from core.program.problems import unknown_parameter
 from core.program.receivers import REQUEST, Receivers
-from core.program.registered import pattern_of
+from core.program.registered import pattern_of, unknown_parameter
 from core.program.syntax import finding_at
 from core.routing.pattern import Pattern, has_nameless, unfit
 
