@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from core.sql import functions
-from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
 from core.sql.location import locate
 from core.sql.messages import did_you_mean
 from core.sql.migrations import Migration, migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
 from core.sql.statement import Storage
-from core.statements.tokens import StatementText, Token, quoted, tokens_of
+from core.statements.tokens import StatementText, Token, enclosed, quoted, text_of, tokens_of
 from core.values import frozen
 
 # The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
@@ -258,8 +257,7 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
         return None
     if len(statement.text) * 4 > MAX_SQL_BYTES and (size := len(statement.text.encode())) > MAX_SQL_BYTES:
         return f"the statement has {size} bytes. D1 takes {MAX_SQL_BYTES} at most", start
-    steps = iter(range(_STEPS_AT_MOST // 1_000_000))
-    connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
+    connection.set_progress_handler(lambda: True, _STEPS_AT_MOST)
     try:
         connection.execute(text if first in SCHEMA_WORDS or first == "EXPLAIN" else f"EXPLAIN {text}")
     except sqlite3.Error as error:
@@ -332,10 +330,11 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
             # A view over something that is no longer there. whoever selects from it gets SQLite's error.
             columns = []
         text = str(sql or "")
-        checks = checks_of(text)
+        tokens = tokens_of(text) if "CHECK" in text.upper() else []
+        checks = [one for at, token in enumerate(tokens, 1) if token.word == "CHECK" for one in enclosed(tokens, at)]
         full = any(token.word == "NOT" and after.word == "NULL" for token, after in pairwise(checks))
         checked = {(token.name or "").lower() for token in checks}
-        allowed = allowed_by(text) if checked else {}
+        allowed = _allowed_by(tokens)
         plain = kind in ("table", "shadow")
         keys = sum(row[5] > 0 for row in columns)
         described = tuple(
@@ -357,6 +356,21 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
         foreign = _foreign_keys(connection, str(name))
         guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
         yield (str(name).lower(), TableInfo(str(name), described, kind == "view", text, foreign, guarded, unlisted))
+
+
+def _allowed_by(tokens: Sequence[Token]) -> Mapping[str, tuple[str, ...]]:
+    """The texts that a CHECK of nothing but `name IN ('a', 'b')` allows, by the column; none where texts may be equal
+    that are written otherwise.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for at, token in enumerate(tokens):
+        check = enclosed(tokens, at + 1) if token.word == "CHECK" else tokens[:0]
+        inside = enclosed(check, 2)
+        texts = [one.text for one in inside[::2] if one.kind == "string" and one.text[0] == "'"]
+        alone = [one.word for one in check[1:2]] == ["IN"] and len(check) == len(inside) + 4
+        if alone and len(texts) == len(inside[::2]) and all(one.text == "," for one in inside[1::2]):
+            found[(check[0].name or "").lower()] = tuple(text_of(one) for one in texts)
+    return {} if any(token.word == "COLLATE" for token in tokens) else found
 
 
 _CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
