@@ -16,7 +16,7 @@ from tests.mypy_plugin.forms import FORMS, MONOREPO
 
 from core import App
 from core.config.load import load_all
-from core.mypy_plugin.findings import Findings
+from core.mypy_plugin.hooks import Findings
 from core.program.proof import Proof, prove
 
 WRANGLER = """\

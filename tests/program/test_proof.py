@@ -642,14 +642,6 @@ def test_a_name_that_other_frameworks_have_is_guessed_in_a_module_of_the_program
     assert check(root) == ["src/app.py:6 core-import: pages has no redirect. Did you mean redirects?"]
 
 
-def test_the_env_of_the_application_has_every_binding_whatever_derives_from_it(root: Path) -> None:
-    (root / "tests").mkdir()
-    (root / "tests" / "fakes.py").write_text("from env import Env\nclass Fake(Env): ...\n")
-    project(root, src__env=ENV.replace("    DB: D1Database\n", ""))
-    [found] = check(root)
-    assert "Env has no attribute for the D1 database DB" in found
-
-
 def test_a_database_is_known_by_the_alias_of_its_attribute(root: Path) -> None:
     aliased = ENV.replace("    DB: D1Database\n", '    database: D1Database = attrs.field(alias="DB")\n')
     assert aliased != ENV

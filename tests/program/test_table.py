@@ -17,7 +17,7 @@ from core.app import App
 from core.config.load import load_all
 from core.handlers import info_of, name_of
 from core.hosts.application import find_app
-from core.mypy_plugin.findings import Findings
+from core.mypy_plugin.hooks import Findings
 from core.program.ask import ask
 from core.program.entry import Entry, entry_of, import_main, module_of
 from core.program.proof import Options, prove

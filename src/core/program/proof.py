@@ -326,8 +326,6 @@ class _Program:
 
     def _check_envs(self) -> None:
         names = frozenset(self.table.objects) if self.table.finished else None
-        main = self.table.app
-        served = self.receivers.bodies.class_of(main.env) if main is not None and main.env is not None else None
         unmatched = self._unmatched()
         is_reported = False
         for class_ in self._classes():
@@ -345,9 +343,7 @@ class _Program:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
                 self.found.append(Finding("core-env", message, *place))
                 continue
-            # Of others that derive from it, the application has another: a test's, for example.
-            env = self.reader.env_class(class_)
-            env_class = attrs.evolve(env, partial=False) if class_ == served else env
+            env_class = self.reader.env_class(class_)
             self.names += sum(a.kind not in ANYTHING and not a.inherited for a in env_class.attributes)
             self.found += check_env(env_class, self.configurations, entry_names=names)
             self.found += migration_problems(env_class, self.configurations, self.receivers.schema)
