@@ -12,7 +12,6 @@ import ast
 import inspect
 import os
 import sys
-import time
 import traceback
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -28,8 +27,6 @@ from core.explain.frames import is_own
 from core.program.table import Place, Refusal, digest_of
 from core.values import frozen
 
-_SETTLED: Final = 2_000_000_000
-"""Nanoseconds after an edit within which bytecode may be that of an earlier text: its times are whole seconds."""
 _USUAL: Final = frozenset(["builtins.id", "compile", "exec", "import", "object.__getattr__", "sys._getframe"])
 """The events that say nothing of files, of which a start has tens of thousands."""
 _OF_PLAIN: Final = frozenset(
@@ -155,10 +152,8 @@ class Imports:
                     self._watch_loops(module)
             else:
                 try:
-                    if _is_current(file):
-                        execute(loader, module)
-                    else:
-                        exec(loader.source_to_code(loader.get_data(file), file), vars(module))
+                    # From its text: bytecode goes by whole seconds, and may be that of an earlier one.
+                    exec(loader.source_to_code(loader.get_data(file), file), vars(module))
                 except (Exception, SystemExit) as error:
                     # Whoever imports it goes on, with anything for its names.
                     self.stopped.add(real(file))
@@ -255,23 +250,6 @@ def _is_plain(cls: object) -> bool:
     fields = vars(cls).get("__annotations__", {})
     is_usual = all(name[0] != "_" and name != "self" for name in fields)  # others may be a parameter twice
     return is_usual and is_own(file_of(sys.modules.get(cls.__module__)))
-
-
-def _is_current(file: str) -> bool:
-    """Return True if Python may take up the bytecode of a file, or write it. It goes by whole seconds and sizes."""
-    from importlib.util import cache_from_source
-
-    state = os.stat(file)
-    edited = max(state.st_mtime_ns, state.st_ctime_ns)  # a copy may keep the time of its source
-    if time.time_ns() < edited + _SETTLED:
-        return False
-    compiled = cache_from_source(file)
-    try:
-        if os.stat(compiled).st_mtime_ns < edited + _SETTLED:
-            os.unlink(compiled)
-    except OSError:
-        pass
-    return not os.path.exists(compiled) or os.stat(compiled).st_mtime_ns >= edited + _SETTLED
 
 
 @lru_cache(None)
