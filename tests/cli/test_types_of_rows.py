@@ -116,6 +116,14 @@ def test_it_is_written_into_the_module_that_it_is_imported_from(shop: Shop) -> N
     shop.shows('"""Classes of rows."""\n\nimport attrs\n\n\n@attrs.frozen\nclass Count:\n    n: int\n', "rows.py")
 
 
+def test_a_class_of_one_line_keeps_its_fields(shop: Shop) -> None:
+    query = 'async def f(db: D1Database): return await db.prepare("SELECT id, title FROM songs").all(Row)\n'
+    head = "import attrs\nfrom core import D1Database\n@attrs.frozen\nclass Row:"
+    shop.app(f"{head} id: int = attrs.field(repr=False)\n{query}")
+    assert shop.update() == []
+    shop.shows(f"{head}\n    id: int = attrs.field(repr=False)\n    title: str\n{query}")
+
+
 CLASS = '''
     import datetime
     from typing import Annotated

@@ -166,9 +166,12 @@ LineEdit: TypeAlias = "tuple[int, int, list[str]]"
 
 
 def edited(lines: list[str], edits: Sequence[LineEdit]) -> str:
-    """The text of lines after edits. Of two at one place the first one is above."""
+    """The text of lines after edits. Of two at one place the first one is above; of two of one line one is left out."""
+    begun = len(lines)
     for start, end, replacement in sorted(edits, key=lambda edit: edit[:2])[::-1]:
-        lines[start:end] = replacement
+        if end <= begun:
+            lines[start:end] = replacement
+            begun = start
     return "\n".join(lines)
 
 

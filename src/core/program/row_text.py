@@ -64,14 +64,16 @@ def _added(edit: AddedFields, lines: Sequence[str]) -> LineEdit:
     class_ = edit.class_
     indent = " " * written_indent(class_, lines)
     new = [indent + field for field in edit.fields]
-    body = class_.body[0]
+    body, first = class_.body[0], first_with_default(class_)
+    alone = len(class_.body) == 1
+    is_empty = alone and (isinstance(body, ast.Pass) or ast.unparse(body) == "...")
     if body.lineno == class_.lineno:  # class Row: ...
         line = lines[class_.lineno - 1]
-        return class_.lineno - 1, class_.lineno, [line[: cut(line, body.col_offset)].rstrip(), *new]
-    alone = len(class_.body) == 1
-    if alone and (isinstance(body, ast.Pass) or ast.unparse(body) == "..."):
+        there = [] if is_empty else [indent + ast.unparse(statement) for statement in class_.body]
+        fields = [*there, *new] if first is None else [*new, *there]
+        return class_.lineno - 1, class_.lineno, [line[: cut(line, body.col_offset)].rstrip(), *fields]
+    if is_empty:
         return body.lineno - 1, body.end_lineno or body.lineno, new
-    first = first_with_default(class_)
     at = first.lineno - 1 if first is not None and not is_keyword_only(class_) else last_attribute(class_)
     while first is not None and lines[at - 1].lstrip().startswith("#"):
         at -= 1
