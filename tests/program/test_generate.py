@@ -260,6 +260,22 @@ def test_new_attributes_without_a_default_stand_above_those_with_one(root: Path)
     assert text.endswith("    A: KVNamespace\n    DB: D1Database\n    B: R2Bucket | None = None\n")
 
 
+@pytest.mark.parametrize(
+    ("body", "new"),
+    [
+        (" ...", "\n    A: KVNamespace\n"),
+        ("\n    pass", "\n    A: KVNamespace\n"),
+        (" B: str", "\n    B: str\n    A: KVNamespace\n"),
+        ('\n    """Mine."""', '\n    """Mine."""\n\n    A: KVNamespace\n'),
+        ("\n    def f(self): ...", "\n    A: KVNamespace\n\n    def f(self): ...\n"),
+    ],
+)
+def test_a_class_without_attributes_and_one_of_one_line_get_them(body: str, new: str, root: Path) -> None:
+    head = "import attrs\nfrom core import Bindings, KVNamespace\n\n@attrs.frozen\nclass Env(Bindings):"
+    variables = '[vars]\nB = ""\n' if "B" in body else ""
+    assert updated(root, f'[[kv_namespaces]]\nbinding = "A"\n{variables}', f"{head}{body}\n") == head + new
+
+
 def test_what_is_said_about_an_attribute_goes_with_it(root: Path) -> None:
     toml = """\
 main = "main.py"

@@ -108,6 +108,10 @@ def update_env(source: str, env: EnvClass, configurations: Sequence[Configuratio
     `env` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
     """
     class_ = _class(source, env)
+    if class_.body[0].lineno == class_.lineno:
+        lines = source.split("\n")
+        source = edited(lines, [_spread(class_, lines)])
+        class_ = _class(source, env)
     wanted = {item.name: item for item in wanted_attributes(configurations)}
     lines = source.split("\n")
     names = {attribute.name for attribute in env.attributes}
@@ -144,17 +148,15 @@ def update_env(source: str, env: EnvClass, configurations: Sequence[Configuratio
             )
             moved += (text.removeprefix(indent) for text in lines[end:last_line])
     new = [item for name, item in wanted.items() if name not in names]
-    if new or moved:
-        required = [f"{indent}{item.line}" for item in new if not item.optional]
-        optional = [indent + line if line else line for line in (*moved, *(item.line for item in new if item.optional))]
-        first = first_with_default(class_)
+    required = [item.line for item in new if not item.optional]
+    optional = [*moved, *(item.line for item in new if item.optional)]
+    if first_with_default(class_) is None:
+        required, optional = [*required, *optional], []
+    edits += [added(class_, required, lines)] if required else []
+    if optional:
         end = last_attribute(class_)
-        if required:
-            at = first.lineno - 1 if first is not None else end
-            edits.append((at, at, required))
-        if optional:
-            edits.append((end, end, optional))
-        types |= {item.type for item in new if item.type is not None}
+        edits.append((end, end, [indent + line if line else line for line in optional]))
+    types |= {item.type for item in new if item.type is not None}
     text = _with_something_inside(edited(lines, edits), class_)
     if any(item.name[0] == "_" for item in new):
         text = with_attrs(text)
@@ -173,6 +175,36 @@ def edited(lines: list[str], edits: Sequence[LineEdit]) -> str:
             lines[start:end] = replacement
             begun = start
     return "\n".join(lines)
+
+
+def _spread(class_: ast.ClassDef, lines: Sequence[str]) -> LineEdit:
+    """A class of one line, with its statements on lines of their own."""
+    line, indent = lines[class_.lineno - 1], " " * written_indent(class_, lines)
+    head = line[: cut(line, class_.body[0].col_offset)].rstrip()
+    return class_.lineno - 1, class_.lineno, [head, *(indent + ast.unparse(statement) for statement in class_.body)]
+
+
+def added(class_: ast.ClassDef, fields: Sequence[str], lines: Sequence[str]) -> LineEdit:
+    """The attributes that a class lacks: above the first that has a default, else behind the last."""
+    indent = " " * written_indent(class_, lines)
+    new = [indent + field if field else field for field in fields]
+    body, first = class_.body[0], first_with_default(class_)
+    alone = len(class_.body) == 1
+    is_empty = alone and (isinstance(body, ast.Pass) or ast.unparse(body) == "...")
+    if body.lineno == class_.lineno:
+        start, end, (head, *there) = _spread(class_, lines)
+        there = [] if is_empty else there
+        return start, end, [head, *there, *new] if first is None else [head, *new, *there]
+    if is_empty:
+        return body.lineno - 1, body.end_lineno or body.lineno, new
+    at = first.lineno - 1 if first is not None and not is_keyword_only(class_) else last_attribute(class_)
+    while first is not None and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    if alone and isinstance(body, ast.Expr):
+        new.insert(0, "")  # below the docstring
+    elif not any(_attributes(class_)):
+        new.append("")  # above the methods
+    return at, at, new
 
 
 _GENERATED: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol not in (None, "Secret"))

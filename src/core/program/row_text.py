@@ -5,16 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from core.program.generate import (
-    LineEdit,
-    cut,
-    edited,
-    first_with_default,
-    is_keyword_only,
-    last_attribute,
-    with_attrs,
-    written_indent,
-)
+from core.program.generate import LineEdit, added, cut, edited, with_attrs
 from core.program.row_classes import AddedFields, Edit, NewClass, Retyped
 
 
@@ -28,8 +19,8 @@ def with_rows(text: str, edits: Sequence[Edit]) -> str:
         match edit:
             case Retyped():
                 made.append(_retyped(edit, lines))
-            case AddedFields():
-                made.append(_added(edit, lines))
+            case AddedFields(class_, fields):
+                made.append(added(class_, fields, lines))
             case NewClass(name, fields, before):
                 written = ["@attrs.frozen", f"class {name}:", *(f"    {field}" for field in fields)]
                 if before is None:
@@ -58,30 +49,6 @@ def _above(statement: ast.stmt, lines: Sequence[str]) -> int:
     while at and lines[at - 1].startswith("#"):
         at -= 1
     return at
-
-
-def _added(edit: AddedFields, lines: Sequence[str]) -> LineEdit:
-    class_ = edit.class_
-    indent = " " * written_indent(class_, lines)
-    new = [indent + field for field in edit.fields]
-    body, first = class_.body[0], first_with_default(class_)
-    alone = len(class_.body) == 1
-    is_empty = alone and (isinstance(body, ast.Pass) or ast.unparse(body) == "...")
-    if body.lineno == class_.lineno:  # class Row: ...
-        line = lines[class_.lineno - 1]
-        there = [] if is_empty else [indent + ast.unparse(statement) for statement in class_.body]
-        fields = [*there, *new] if first is None else [*new, *there]
-        return class_.lineno - 1, class_.lineno, [line[: cut(line, body.col_offset)].rstrip(), *fields]
-    if is_empty:
-        return body.lineno - 1, body.end_lineno or body.lineno, new
-    at = first.lineno - 1 if first is not None and not is_keyword_only(class_) else last_attribute(class_)
-    while first is not None and lines[at - 1].lstrip().startswith("#"):
-        at -= 1
-    if alone and isinstance(body, ast.Expr):
-        new.insert(0, "")  # below the docstring
-    elif not any(isinstance(statement, ast.AnnAssign) for statement in class_.body):
-        new.append("")  # above the methods
-    return at, at, new
 
 
 def _retyped(edit: Retyped, lines: Sequence[str]) -> LineEdit:
