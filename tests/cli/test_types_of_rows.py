@@ -10,7 +10,7 @@ from tests.support.command_line import run
 
 from core.config.load import load_all
 from core.program.proof import find_rows
-from core.program.row_text import with_rows
+from core.program.row_classes import with_rows
 
 WRANGLER = 'main = "app.py"\n[[d1_databases]]\nbinding = "DB"\ndatabase_name = "d"\ndatabase_id = "d"\n'
 MIGRATION = """\

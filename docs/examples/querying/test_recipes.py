@@ -10,7 +10,7 @@ import pytest
 from core.config.load import load_all
 from core.errors import CoreError, D1Error
 from core.program.proof import find_rows, prove
-from core.program.row_text import with_rows
+from core.program.row_classes import with_rows
 from core.testing import Client, FakeD1Database
 from querying.recipes import (
     Change,

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _rows(args: argparse.Namespace) -> int:
     from core.program.proof import find_rows
-    from core.program.row_text import with_rows
+    from core.program.row_classes import with_rows
 
     if args.output is not None or args.class_name != "Env":
         raise UsageError("--output and --class are about Env. Leave them out, or leave --rows out")
