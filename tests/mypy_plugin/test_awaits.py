@@ -73,6 +73,11 @@ def test_a_call_in_a_response_that_was_not_awaited_is_told(project: Project) -> 
             res.json({"v": req.env.SESSIONS.get("a"), "n": 1})
             #^ core-await: get() in the response is a call that was not awaited. Write `await` before it
 
+        @app.get("/all")
+        async def every(req: Request[Env], res: Response) -> None:
+            res.json([req.env.SESSIONS.get(name) for name in ("a", "b")])
+            #^ core-await: get() in the response is a call that was not awaited. Write `await` before it
+
         @app.get("/more")
         async def more(req: Request[Env], res: Response) -> None:
             waiting = req.env.SESSIONS.get("a")

@@ -38,6 +38,8 @@ async def differs(db: D1Database) -> str:
     #^ first("name") is str | None, which int | None cannot hold. Make it str | None
     missing: str = await db.prepare("SELECT name FROM users").first("name")
     #^ first("name") is str | None, which str cannot hold. Make it str | None, or call one("name")
+    absent: str = await db.prepare("SELECT email FROM users").first("email")
+    #^ first("email") is str | None, which str cannot hold. Make it str | None
     most: int = await db.prepare("SELECT max(id) AS n FROM users").one("n")
     #^ one("n") is int | None, which int cannot hold. Make it int | None
     score: int = await db.prepare("SELECT score FROM users").one("score")
@@ -46,7 +48,7 @@ async def differs(db: D1Database) -> str:
     #^ first("id") is int | None, which int cannot hold. Make it int | None, or call one("id")
     kept: int = await db.prepare("INSERT INTO users (name) VALUES ('a') ON CONFLICT DO NOTHING RETURNING id").first("id")
     #^ first("id") is int | None, which int cannot hold. Make it int | None, or call one("id")
-    print(name, missing, most, score, made, kept)
+    print(name, missing, absent, most, score, made, kept)
     return await db.prepare("SELECT id FROM users").one("id")
     #^ one("id") is int, which str cannot hold. Make it int
 """

@@ -195,3 +195,10 @@ def test_the_exec_of_a_durable_object_is_not_one_of_a_database(tmp_path: Path) -
     body = "async def f(storage, env: Env):\n    storage.sql.exec('SELECT nope FROM mine')\n"
     proof = proved(tmp_path, body)
     assert (proof.findings, proof.unread, proof.statements) == ([], [], 0)
+
+
+def test_names_of_python_are_known_behind_an_import_of_all_names_of_the_framework(tmp_path: Path) -> None:
+    body = 'async def f(db: D1Database):\n    x: str = await db.prepare("SELECT email FROM users").first("email")\n'
+    [found] = proved(tmp_path, f"from core import *\n{body}").findings
+    assert found.message.startswith('DB: first("email") is str | None')
+    assert proved(tmp_path, f"from core import *\nfrom shelve import *\n{body}").findings == []

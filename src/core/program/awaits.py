@@ -71,7 +71,7 @@ def _use(receivers: Receivers, expression: ast.Call | ast.Name, scope: Scope) ->
 def _is_sent(receivers: Receivers, expression: ast.expr, scope: Scope) -> bool:
     """Return True for the value of a `res.json(…)`, and for what it is made of."""
     around = scope.nodes.parents.get(expression)
-    while isinstance(around, ast.Dict | ast.List | ast.Tuple | ast.Set):
+    while isinstance(around, ast.Dict | ast.List | ast.ListComp | ast.Tuple | ast.Set):
         around = scope.nodes.parents.get(around)
     match around:
         case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[_]):

@@ -310,11 +310,12 @@ class Modules:
         home = scope.home_of(name)
         if home is not None:
             return self._in_scope(name, home)
-        stars = scope.module.scope.stars
-        if stars:
-            outside = (star for star in stars if star.split(".")[0] == "core" and self.find(star) is None)
-            return self._starred(name, scope.module) or next((External(f"{star}.{name}") for star in outside), None)
-        return External(f"builtins.{name}") if name in _BUILTINS else None
+        found = self._starred(name, scope.module)
+        outside = [star for star in scope.module.scope.stars if self.find(star) is None]
+        ours = [star for star in outside if star.split(".")[0] == "core"]
+        if name in _BUILTINS:  # the framework has no name of them, others may
+            ours = ["builtins"] if ours == outside else []
+        return found or next((External(f"{star}.{name}") for star in ours), None)
 
     def _starred(self, name: str, module: Module) -> Resolved | None:
         """The object behind a name that a module takes with all names of another."""

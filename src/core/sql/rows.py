@@ -236,7 +236,9 @@ def check_value(statement: Statement, call: str, name: str, shown: str, kinds: f
     if not wrong:
         return None
     type_ = " | ".join([kind for kind in _ORDER if kind in given] + (["None"] if "none" in given else []))
-    fix = f', or call one("{name}")' if wrong == ["none"] and call == "first" else ""
+    column = statement.column(name)
+    lacks_row = wrong == ["none"] and call == "first" and column is not None and not column.null
+    fix = f', or call one("{name}")' if lacks_row else ""
     return f'{call}("{name}") is {type_}, which {shown} cannot hold. Make it {type_}{fix}'
 
 
