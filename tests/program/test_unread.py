@@ -43,6 +43,7 @@ def proved(
     [
         ("async def f(db: D1Database, sql: str):\n    await db.prepare(sql).all()\n", "its text is not known"),
         ("async def f(db):\n    await db.prepare('SELECT nope FROM users').all()\n", "its database is not known"),
+        ("async def f(db: D1Database):\n    await db.prepare('SELECT ?', 1).all()\n", "prepare() is given more"),
     ],
 )
 def test_a_statement_that_is_not_known_is_not_read(body: str, why: str, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class Databases(Receivers):
 
     def _ask(self, prepare: ast.Call, scope: Scope) -> Behind:
         match prepare:
-            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[text]):
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[text, *others]):
                 pass
             case _:
                 return _NOTHING
@@ -159,6 +159,8 @@ class Databases(Receivers):
             # A Durable Object's storage has an exec, too.
             asks = self._found and sql is not None and _VERB.match(sql) and method != "exec"
             return Behind(why="its database is not known") if asks else _NOTHING
+        if others:
+            return Behind(why=f"{method}() is given more than its text")
         found = [one for key, one in self._found.items() if name in ("", key)]
         label = found[0][1].name if len(found) == 1 else name or "SQL"
         texts: Sequence[Text] = [Text(sql)] if sql is not None else []
