@@ -116,25 +116,23 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
     equal: list[str] = []
     ranges: list[str] = []
 
-    def column(expression: Expression) -> str | None:
-        if not isinstance(expression, Name) or expression.qualifier not in (None, alias):
-            return None
-        found = table.column(expression.name)
-        return None if found is None else found.name
+    def columns_in(*expressions: Expression) -> list[str]:
+        named = (one for one in expressions if isinstance(one, Name) and one.qualifier in (None, alias))
+        return [found.name for one in named if (found := table.column(one.name)) is not None]
 
     for condition in part.conditions:
         match condition:
-            case Operator(name="=" | "IS", operands=(left, right)):
-                equal += [name for name in (column(left), column(right)) if name is not None]
-            case Operator(name="<" | "<=" | ">" | ">=", operands=(left, right)):
-                ranges += [name for name in (column(left), column(right)) if name is not None]
+            case Operator(name="=" | "IS", operands=operands):
+                equal += columns_in(*operands)
+            case Operator(name="<" | "<=" | ">" | ">=", operands=operands):
+                ranges += columns_in(*operands)
             case In(operand=operand):
-                equal += [name] if (name := column(operand)) is not None else []
-            case Operator(name="BETWEEN", operands=(operand, _, _)):
-                ranges += [name] if (name := column(operand)) is not None else []
+                equal += columns_in(operand)
+            case Operator(name="BETWEEN", operands=(operand, *_)):
+                ranges += columns_in(operand)
             case _:
                 pass
-    order = [name for name in map(column, part.order) if name is not None]
+    order = columns_in(*part.order)
     choices = [[*equal, *order] if order else [], [*equal, *ranges[:1]], equal]
     for choice in choices:
         columns = list(dict.fromkeys(choice))
