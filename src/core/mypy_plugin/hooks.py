@@ -98,8 +98,6 @@ class Findings:
 
     @cached_property
     def _proven(self) -> _Proven:
-        import attrs
-
         from core.program.extensions import declared
         from core.program.module_rules import Memory, without_collecting
         from core.program.projects import programs
@@ -112,8 +110,7 @@ class Findings:
         repeats = True
         problems = [*self._settings.problems, *declared().problems]
         for program in programs(self._settings):
-            options = Options.of(self._settings, program.sources, [*problems, *program.problems])
-            options = attrs.evolve(options, python=self._python, assume=True)
+            options = Options.of(self._settings, program.sources, [*problems, *program.problems], self._python)
             memory = Memory(Cache(program.path.parent) if program.configurations and program.path else None)
             with without_collecting():
                 proof = prove(program.configurations, options, memory)

@@ -49,8 +49,8 @@ class Options:
     """`env`: full names or patterns of Env classes, in place of all over `Bindings`. `paths`: further files or folders.
 
     `option` is where `env` was read, for messages. `root` is the folder that the options stand in: a name of `env` may
-    be that of another worker's class below it. `python` is the interpreter of the project, where it is another one, and
-    `assume` as in `core.program.start`. `problems` are mistakes of the options, which every Env tells.
+    be that of another worker's class below it. `python` is the interpreter that a type checker has, which tells itself
+    of packages that are not installed. `problems` are mistakes of the options, which every Env tells.
     """
 
     env: Sequence[str] | None = None
@@ -58,15 +58,16 @@ class Options:
     option: str = "--env-class"
     root: Path | None = None
     python: str = ""
-    assume: bool = False
     problems: Sequence[str] = ()
 
     @classmethod
-    def of(cls, settings: Settings | None, paths: Sequence[Path] = (), problems: Sequence[str] = ()) -> Options:
+    def of(
+        cls, settings: Settings | None, paths: Sequence[Path] = (), problems: Sequence[str] = (), python: str = ""
+    ) -> Options:
         """The options of the mypy plugin, which hold for every check of a program."""
         if settings is None:
             return cls(paths=paths)
-        return cls(settings.env, paths, f"{settings.where} env", settings.root, problems=problems)
+        return cls(settings.env, paths, f"{settings.where} env", settings.root, python, problems)
 
 
 @attrs.frozen
@@ -200,7 +201,7 @@ class _Program:
             if self.configuration.worker.main is not None:
                 self.found += configuration_findings(error, self.configuration.path)
         if table is None:
-            table = Table() if entry is None else ask(entry, python=options.python, assume=options.assume)
+            table = Table() if entry is None else ask(entry, python=options.python, assume=bool(options.python))
         self.table: Table = table
         main = Path(entry.file) if entry is not None and entry.file else None
         roots = [*import_roots(self.directory, main), *map(Path, table.path)]
