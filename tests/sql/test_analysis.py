@@ -503,7 +503,7 @@ def test_a_broken_migration_is_a_problem_with_its_file_and_line(tmp_path: Path) 
     )
     (tmp_path / "0003_bad.sql").write_text("BEGIN;\nPRAGMA journal_mode = wal;\nATTACH 'x' AS y;\nCOMMIT;\nSELECT 1;")
     schema = schema_of(tmp_path)
-    assert [(p.file.name, p.line, p.message) for p in schema.problems] == [
+    assert [(p.file.name, p.line, p.message) for p in schema.migrated.problems] == [
         ("0002_bad.sql", 6, 'near ",": syntax error'),
         ("0002_bad.sql", 8, "no such table: nope"),
         (
@@ -532,7 +532,7 @@ def test_a_dump_is_a_migration(tmp_path: Path) -> None:
     )
     (tmp_path / "0001_dump.sql").write_text(dump)
     schema = schema_of(tmp_path)
-    assert schema.problems == ()
+    assert schema.migrated.problems == ()
     assert said(schema.analyse("SELECT y FROM a")) == ["no such column: y. a has x"]
 
 
@@ -555,7 +555,7 @@ def test_a_dump_is_a_migration(tmp_path: Path) -> None:
 def test_a_table_that_cannot_be_made_is_one_mistake(broken: str, unknown: str, known: str, tmp_path: Path) -> None:
     (tmp_path / "1.sql").write_text(f"CREATE TABLE fine (a); CREATE TABLE other (a); {broken}")
     schema = schema_of(tmp_path)
-    assert len(schema.problems) == 1
+    assert len(schema.migrated.problems) == 1
     for sql in (f"SELECT z FROM {unknown}", f"INSERT INTO {unknown.upper()} (z) VALUES (?)"):
         statement = schema.analyse(sql)
         assert (said(statement), statement.unknown, statement.columns) == ([], unknown, None)
@@ -565,7 +565,7 @@ def test_a_table_that_cannot_be_made_is_one_mistake(broken: str, unknown: str, k
 def test_without_migrations_only_the_grammar_and_the_number_of_values_count(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         schema = schema_of(folder)
-        assert not schema.known
+        assert not schema.migrated.trusted
         assert said(schema.analyse("SELECT a FROM b WHERE c = ?")) == []
         assert schema.analyse("SELECT a FROM b WHERE c = ?").takes == 1
         assert schema.analyse("SELECT a FROM b").columns is None
@@ -605,7 +605,7 @@ def test_a_foreign_key_that_refers_to_nothing_is_a_problem_where_it_is_written(t
     )
     schema = schema_of(tmp_path)
     unique = "Refer to its primary key, or to a UNIQUE column"
-    assert [(p.file.name, p.line, p.message) for p in schema.problems if p.tables is None] == [
+    assert [(p.file.name, p.line, p.message) for p in schema.migrated.problems if p.tables is None] == [
         ("1.sql", 3, "no such table: usres, so no row can be written into notes. Did you mean users?"),
         (
             "1.sql",
@@ -619,7 +619,7 @@ def test_a_foreign_key_that_refers_to_nothing_is_a_problem_where_it_is_written(t
             f'foreign key mismatch - "fresh" referencing "users", so no row can be written into fresh. {unique}',
         ),
     ]
-    assert [p.message for p in schema.problems if p.tables is not None] == ['near ",": syntax error']
+    assert [p.message for p in schema.migrated.problems if p.tables is not None] == ['near ",": syntax error']
     assert said(schema.analyse("SELECT user_id FROM notes")) == []
 
 
@@ -630,7 +630,7 @@ def test_a_later_migration_changes_what_an_earlier_one_made(tmp_path: Path) -> N
         "ALTER TABLE users ADD COLUMN age INTEGER NOT NULL DEFAULT 0; ALTER TABLE users RENAME TO people;"
     )
     schema = schema_of(tmp_path)
-    assert schema.problems == ()
+    assert schema.migrated.problems == ()
     assert shape(schema.analyse("SELECT * FROM people")) == {
         "id": ("people.id", ""),
         "name": ("people.name", "can be NULL"),
@@ -643,7 +643,7 @@ def test_a_migration_that_never_ends_is_stopped(tmp_path: Path) -> None:
     (tmp_path / "1.sql").write_text(
         "CREATE TABLE n AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT max(i) AS i FROM c;"
     )
-    assert [p.message for p in schema_of(tmp_path).problems] == ["takes too long to run"]
+    assert [p.message for p in schema_of(tmp_path).migrated.problems] == ["takes too long to run"]
 
 
 def test_generated_and_checked_columns_are_not_said_to_be_null(tmp_path: Path) -> None:

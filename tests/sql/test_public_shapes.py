@@ -48,7 +48,7 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 def schema(subject: Subject, tmp_path: Path) -> Schema:
     (tmp_path / "0001.sql").write_text(subject.tables)
     made = schema_of(tmp_path)
-    assert made.problems == ()
+    assert made.migrated.problems == ()
     return made
 
 

@@ -40,7 +40,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
     folder = tmp_path_factory.mktemp("migrations")
     (folder / "1.sql").write_text(MIGRATION)
     made = Schema(migrate(folder))
-    assert made.known
+    assert made.migrated.trusted
     return made
 
 

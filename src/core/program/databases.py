@@ -203,7 +203,7 @@ class Databases(Receivers):
         elif statement.newer:
             has = f"it needs SQLite {statement.newer}, which the platform has. This Python has {sqlite3.sqlite_version}"
             why = f"{has}, and core dev and tests refuse it: use a newer Python, or write it otherwise"
-        elif not schema.known:
+        elif not schema.migrated.trusted:
             why = f"no migrations make the tables of {label}"
         return Behind(texts, label, statement, schema, why)
 

@@ -104,7 +104,7 @@ def migration_problems(
             if binding is not None and binding.kind == "d1":
                 from core.sql.catalog import problem_text
 
-                for problem in schema(configuration, binding).problems:
+                for problem in schema(configuration, binding).migrated.problems:
                     text = problem_text(problem, configuration.directory)
                     yield Finding("core-sql", f"{attribute_name(env, attribute)}: {text}", *attribute.location)
 

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from core.sql.analysis import StatementAnalysis
-from core.sql.catalog import Migrated, MigrationProblem, migrate
+from core.sql.catalog import Migrated, migrate
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_SQL_BYTES
 from core.sql.scans import scan_problems
@@ -44,16 +44,6 @@ class Schema:
         self.migrated = migrated
         self._analysed = lru_cache(_KEPT)(self._analyse)
 
-    @property
-    def problems(self) -> tuple[MigrationProblem, ...]:
-        """The mistakes in the migrations themselves."""
-        return self.migrated.problems
-
-    @property
-    def known(self) -> bool:
-        """True if there are migrations that could be read, so that a table which is not there is a mistake."""
-        return self.migrated.trusted
-
     def analyse(self, sql: str) -> Statement:
         """All that can be said about `sql`, the text of one `prepare`. Kept for a while."""
         with self.migrated.lock:
@@ -79,7 +69,7 @@ class Schema:
 
     def scans(self, sql: str) -> tuple[str, ...]:
         """The tables that a statement reads without an index; none where the schema or the statement is not known."""
-        return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
+        return scan_problems(self.migrated, sql) if self.migrated.trusted and not self.analyse(sql).problems else ()
 
     def _analyse(self, sql: str) -> Statement:
         size = len(sql.encode("utf-8", "replace"))
@@ -105,7 +95,7 @@ class Schema:
                     "them with batch()"
                 )
                 problems.append(SqlProblem(message, part.start + part.tokens[0].start))
-            result = StatementAnalysis(self.migrated, part, self.known and not changes_schema).read()
+            result = StatementAnalysis(self.migrated, part, self.migrated.trusted and not changes_schema).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")
         return attrs.evolve(result, problems=tuple(problems), columns=None) if problems else result
