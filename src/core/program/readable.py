@@ -15,42 +15,34 @@ import attrs
 
 from core.errors import DeveloperError
 from core.errors.mistakes import DEFINES, UNPACKED, unreadable
-from core.program.classes import TYPING
 from core.program.findings import Finding
 from core.program.modules import ClassScope, Scope, class_at
 from core.program.queries import TYPED
 from core.program.reader import arguments_of
 from core.program.receivers import REQUEST, STATEMENT, Receivers
 from core.program.syntax import finding_at
+from core.statements.tokens import words
 
-NOT_READ: Final = frozenset(
-    f"{module}.{name}"
-    for module, names in {
-        "builtins": ("bytearray", "complex", "memoryview", "range", "slice", "type"),
-        "collections.abc": ("Callable", "Collection", "Generator", "Iterable", "Iterator"),
-        "datetime": ("timedelta", "timezone", "tzinfo"),
-        "fractions": ("Fraction",),
-        "ipaddress": ("IPv4Address", "IPv6Address"),
-        "pathlib": ("Path", "PurePath"),
-        "re": ("Pattern",),
-        "typing": ("Callable", "Iterable", "Iterator"),
-        "zoneinfo": ("ZoneInfo",),
-    }.items()
-    for name in names
+NOT_READ: Final = words(
+    """
+    builtins.bytearray builtins.complex builtins.memoryview builtins.range builtins.slice builtins.type
+    collections.abc.Callable collections.abc.Collection collections.abc.Generator collections.abc.Iterable
+    collections.abc.Iterator datetime.timedelta datetime.timezone datetime.tzinfo fractions.Fraction
+    ipaddress.IPv4Address ipaddress.IPv6Address pathlib.Path pathlib.PurePath re.Pattern typing.Callable
+    typing.Iterable typing.Iterator zoneinfo.ZoneInfo
+    """
 )
 """Classes of Python that no JSON is read as: `tests/program/test_readable.py` asks `core.validation` for each."""
-_CONTAINERS: Final = frozenset(
-    f"{module}.{name}"
-    for module, names in {
-        "builtins": ("list", "dict", "set", "frozenset", "tuple"),
-        "typing": ("List", "Dict", "Set", "FrozenSet", "Tuple", "Sequence", "MutableSequence", "Mapping"),
-        "collections.abc": ("Sequence", "MutableSequence", "Mapping", "MutableMapping", "Set"),
-        "collections": ("deque",),
-    }.items()
-    for name in names
+_CONTAINERS: Final = words(
+    """
+    builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple typing.List typing.Dict typing.Set
+    typing.FrozenSet typing.Tuple typing.Sequence typing.MutableSequence typing.Mapping collections.abc.Sequence
+    collections.abc.MutableSequence collections.abc.Mapping collections.abc.MutableMapping collections.abc.Set
+    collections.deque
+    """
 )
-_PLAIN: Final = frozenset(
-    [f"{module}{name}" for module in TYPING for name in ("Generic", "Protocol")] + ["builtins.object", "abc.ABC"]
+_PLAIN: Final = words(
+    "typing.Generic typing.Protocol typing_extensions.Generic typing_extensions.Protocol builtins.object abc.ABC"
 )
 _OWNERS: Final = {"json": (REQUEST, 0), "get_json": ("KVNamespace", 1), **dict.fromkeys(TYPED, (STATEMENT, 0))}
 """The methods that are given a type to read: the kind of their object, and the number of arguments before the type."""
