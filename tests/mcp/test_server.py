@@ -453,6 +453,35 @@ async def test_a_route_that_is_marked_is_a_tool_wherever_its_router_is_mounted()
     }
 
 
+async def test_an_optional_segment_is_an_optional_argument() -> None:
+    client, _ = server()
+
+    @client.app.get("/orders/:id/:part?", tool=True)
+    async def order(req: Request[Env], res: Response) -> None:
+        """An order, or a part of it."""
+        res.json([*req.params.values()])
+
+    tools = client.mcp()
+    assert (await tools.tools())["order"]["inputSchema"]["required"] == ["id"]
+    for given in ({"id": "1"}, {"id": "1", "part": "b"}):
+        assert (await tools.call_by_name("order", given))["content"][0]["text"] == json.dumps(
+            [*given.values()]
+        ).replace(" ", "")
+
+
+@pytest.mark.parametrize("path", ["/files/*", "/files/*/versions"])
+def test_a_path_with_a_part_that_no_argument_names_is_no_tool(path: str) -> None:
+    app = create_app(Env)
+    MCP(app, "files")
+
+    @app.get(path, tool=True)
+    async def file(req: Request[Env], res: Response) -> None:
+        """A file."""
+
+    with pytest.raises(RegistrationError, match=r"tool file: /files/\*.* has a \*, which is the name of no argument"):
+        app.check()
+
+
 def test_a_tool_that_no_server_offers_is_refused() -> None:
     app = create_app(Env)
 

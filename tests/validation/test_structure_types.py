@@ -9,6 +9,7 @@ import decimal
 import enum
 import json
 import operator
+import re
 import sys
 import uuid
 from collections.abc import Mapping, MutableSequence, Sequence
@@ -631,3 +632,26 @@ class Chosen:
 def test_a_choice_of_an_enum_s_members_is_named_as_a_client_sends_it() -> None:
     assert messages({"letter": "b"}, Chosen) == [("letter", 'must be one of "a"')]
     assert schema_of(Chosen)["properties"]["letter"]["const"] == "a"
+
+
+def test_the_schema_of_a_named_tuple_whose_annotations_are_texts() -> None:
+    assert schema_of(Pair) == {
+        "type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2,
+    }  # fmt: skip
+
+
+def test_the_values_of_a_counter_are_numbers() -> None:
+    assert schema_of(collections.Counter[str]) == {"type": "object", "additionalProperties": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    "pattern", [re.compile("(?P<street>[a-z]+) [0-9]", re.IGNORECASE), re.compile("(?i)[a-z]+ [0-9]")]
+)
+def test_a_pattern_for_either_case_says_the_same_in_a_schema(pattern: re.Pattern[str]) -> None:
+    @attrs.frozen
+    class Address:
+        line: str = attrs.field(validator=attrs.validators.matches_re(pattern))
+
+    written = schema_of(Address)["properties"]["line"]["pattern"]
+    assert re.search(written, "Aa 1")
+    assert not re.search(written, "Aa 1 b")

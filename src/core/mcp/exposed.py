@@ -20,6 +20,7 @@ from core.mcp.messages import INTERNAL_ERROR, ProtocolError, text_of
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.routing.pattern import has_nameless
 from core.validation.kinds import fields_of
 from core.values import is_array, is_object
 
@@ -72,7 +73,16 @@ class Exposed(Tool):
 
     def parameters_of(self) -> dict[str, Parameter]:
         """Those of the path, of the query and of the body."""
-        found = {name: Parameter(name, str, ..., self.schema_of(str, name)) for name, _ in self._route.pattern.names}
+        pattern = self._route.pattern
+        if pattern.rest or has_nameless(pattern):
+            raise RegistrationError(
+                f"{self.where}: {pattern.text} has a *, which is the name of no argument. Register a route with a parameter"
+            )
+        left_out = pattern.names[-1:] if pattern.optional else ()
+        found = {
+            each[0]: Parameter(each[0], str, None if each in left_out else ..., self.schema_of(str, each[0]))
+            for each in pattern.names
+        }
         self._places = dict.fromkeys(found, "params")
         for place, type_ in self._types.items():
             own = fields_of(type_)

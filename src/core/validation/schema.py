@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from core.description import description_of
 from core.validation.kinds import Field, fields_of, named
@@ -95,12 +95,12 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         return _object(type_, origin, fields, written, found)
     if issubclass(origin, tuple):
         if len(arguments) != 2 or arguments[1] is not ...:
-            names: Mapping[str, Any] = getattr(cast("Any", origin), "__annotations__", {})
-            items = [of(each) for each in arguments or names.values()]
+            items = [of(each) for each in arguments or get_type_hints(origin, include_extras=True).values()]
             size = {"prefixItems": items, "minItems": len(items), "maxItems": len(items)} if items else {}
             return {"type": "array", **size}
     elif issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": of(arguments[-1]) if arguments else {}}
+        inner = arguments[1] if len(arguments) > 1 else int if arguments else Any  # a Counter names its keys alone
+        return {"type": "object", "additionalProperties": of(inner)}
     elif not issubclass(origin, (Sequence, AbstractSet)) or issubclass(origin, (bytes, bytearray, memoryview)):
         raise SchemaError(origin.__qualname__)
     unique = {"uniqueItems": True} if issubclass(origin, AbstractSet) else {}
@@ -312,12 +312,12 @@ def demanded(validator: Any) -> Schema:
 
 
 def _pattern(pattern: re.Pattern[str], match: Callable[..., object]) -> Schema:
-    text = pattern.pattern
+    text = re.sub(r"\(\?P<\w+>", "(", pattern.pattern).replace("(?i)", "")  # names of groups demand nothing
     if pattern.flags & (re.VERBOSE | re.DOTALL | re.MULTILINE):
         return {"$unread": [f"matches_re({text!r}) with flags that JSON Schema does not have"]}
     if pattern.flags & re.IGNORECASE:
         text = _either_case(text)
-    text = text.replace("(?P<", "(?<").replace(r"\A", "^").replace(r"\Z", "$")
+    text = text.replace(r"\A", "^").replace(r"\Z", "$")
     # JSON Schema searches in a text, where attrs has the whole of it match unless it is told otherwise.
     how = getattr(match, "__name__", "fullmatch")
     return {"pattern": f"^(?:{text})$" if how == "fullmatch" else f"^(?:{text})" if how == "match" else text}
