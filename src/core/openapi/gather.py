@@ -21,14 +21,12 @@ from mypy.errors import CompileError
 from mypy.modulefinder import BuildSource
 from mypy.nodes import CallExpr, MypyFile, TypeInfo
 from mypy.options import Options
-from mypy.plugin import MethodSigContext, ReportConfigContext
-from mypy.types import FunctionLike
+from mypy.plugin import ReportConfigContext
 
 from core.errors import DeveloperError
 from core.explain.frames import is_own
-from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
+from core.mypy_plugin.hooks import TypesOfQueries
 from core.openapi.facts import ClassDetails
-from core.openapi.here import RESPONSE
 from core.openapi.program import Program
 from core.openapi.schemas import Schemas
 from core.openapi.values import Rows
@@ -90,7 +88,7 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
 
 
 class _Gathering(TypesOfQueries):
-    """The plugin, with `res.json` taking an `object`: for Any, mypy makes `list[Any]` of a `list[int]`."""
+    """The plugin, with the modules of the program checked anew in each run."""
 
     def __init__(self, options: Options, root: Path) -> None:
         super().__init__(options, root)
@@ -101,17 +99,6 @@ class _Gathering(TypesOfQueries):
         """Return for a module of the program what no run before has returned, so that it is checked anew."""
         own = is_own(str(Path(ctx.path).resolve()), self._root)
         return self._run if own else super().report_config_data(ctx)
-
-    def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
-        """The hook for a call of a method."""
-        return _takes_object if fullname == f"{RESPONSE}.json" else super().get_method_signature_hook(fullname)
-
-
-def _takes_object(ctx: MethodSigContext) -> FunctionLike:
-    signature = ctx.default_signature
-    return signature.copy_modified(  # pyright: ignore[reportUnknownMemberType]  # some of its parameters have no types
-        arg_types=[ctx.api.named_generic_type("builtins.object", [])]
-    )
 
 
 _STORED: Final[Mapping[str, Schema]] = {
