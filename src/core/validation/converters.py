@@ -11,6 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, partial, singledispatch
 from itertools import repeat
+from operator import is_
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, Unpack, cast, get_args, get_origin
 
 from typing_extensions import is_typeddict
@@ -88,14 +89,12 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         uuid.UUID: partial(scalars.from_text, uuid.UUID, "must be a UUID"),
         decimal.Decimal: partial(scalars.decimal_number, decimal.Decimal),
     }.items():
-        converter.register_structure_hook_func(
-            partial(kinds.is_exactly, type_), cast("Callable[[Any, Any], Any]", hook)
-        )
+        converter.register_structure_hook_func(partial(is_, type_), cast("Callable[[Any, Any], Any]", hook))
     converter.register_structure_hook_func(
         lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(scalars.enum_member, strings)
     )
     converter.register_structure_hook_func(kinds.is_literal, partial(scalars.literal, strings))
-    converter.register_structure_hook_func(partial(kinds.is_exactly, object), lambda value, _: value)
+    converter.register_structure_hook_func(partial(is_, object), lambda value, _: value)
     converter.register_structure_hook_factory(kinds.is_optional, partial(optional, converter))
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
@@ -270,7 +269,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         (lambda t: kinds.is_class(t) or is_typeddict(get_origin(t) or t), once(of_class)),
         (lambda t: t is Unset or (Unset in get_args(t) and kinds.is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
-        (lambda t: kinds.is_exactly(Annotated, get_origin(t)), annotated),
+        (lambda t: get_origin(t) is Annotated, annotated),
         (lambda t: kinds.named(t) is not None, once(lambda t: read_as(kinds.named(t)))),
     ]
     for predicate, factory in factories:

@@ -98,12 +98,8 @@ def _with(hint: Any, given: Mapping[object, object]) -> object:
     return hint[tuple(given.get(each, each) for each in inside)] if inside else hint
 
 
-def is_exactly(exact: object, type_: object) -> bool:
-    return type_ is exact
-
-
 def is_literal(type_: object) -> bool:
-    return is_exactly(Literal, get_origin(type_))
+    return get_origin(type_) is Literal
 
 
 def is_tuple(type_: object) -> bool:

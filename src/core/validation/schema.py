@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from core.description import description_of
 from core.validation.kinds import Field, fields_of, named
@@ -95,7 +95,8 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         return _object(type_, origin, fields, written, found)
     if issubclass(origin, tuple):
         if len(arguments) != 2 or arguments[1] is not ...:
-            items = [of(each) for each in arguments or get_type_hints(origin, include_extras=True).values()]
+            hints = get_type_hints(cast("Any", origin), include_extras=True)
+            items = [of(each) for each in arguments or hints.values()]
             size = {"prefixItems": items, "minItems": len(items), "maxItems": len(items)} if items else {}
             return {"type": "array", **size}
     elif issubclass(origin, Mapping):
