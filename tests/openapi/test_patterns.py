@@ -1115,3 +1115,79 @@ async def test_what_is_made_by_a_lambda_and_chosen_by_a_constant_is_read(describ
     refused = schemas[reference.rpartition("/")[2]]
     assert [*refused["properties"]] == ["type", "title", "status", "reason"]
     assert refused["properties"]["reason"] == {"type": "string", "const": "refused"}
+
+
+EVERYDAY = """
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec, TypeVar
+
+from core import CoreError, Next, Request, Response, create_app
+
+app = create_app()
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@app.on_error(CoreError)
+async def told(err: CoreError, req: Request, res: Response, next: Next) -> None:
+    res.status(err.status).json(dict(error=str(err)) | {"more": err.metadata})
+
+
+def entry(name: str) -> dict[str, Any]:
+    return {"name": name, "length": len(name)}
+
+
+@app.get("/made")
+async def made(req: Request, res: Response) -> None:
+    rows = [entry(name) for name in req.query.get_all("name")]
+    base: dict[str, Any] = dict(count=len(rows))
+    res.json(base | {"rows": sorted(rows, key=lambda row: row["length"]), "pair": ({"a": 1}, 2)})
+
+
+def limited(most: int) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+    def around(load: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        @functools.wraps(load)
+        async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            if most < 1:
+                raise CoreError(503, "Too many", most=most)
+            return await load(*args, **kwargs)
+
+        return run
+
+    return around
+
+
+@limited(3)
+async def load(id: str) -> dict[str, Any]:
+    if id == "0":
+        raise CoreError(404, "Not there")
+    return {"id": id}
+
+
+async def save(req: Request, res: Response, status: int) -> None:
+    res.status(status).json(await load(req.params["id"]))
+
+
+@app.put("/things/:id")
+async def put(req: Request, res: Response) -> None:
+    run = functools.partial(save, req, status=202)
+    await run(res)
+"""
+
+
+def test_values_and_calls_of_everyday_code_are_known(describing: Callable[..., Described]) -> None:
+    described = describing("everyday", EVERYDAY)
+    assert not described.problems
+    paths, schemas = described.document["paths"], described.document["components"]["schemas"]
+    content = paths["/made"]["get"]["responses"]["200"]["content"]["application/json"]
+    made = content["schema"]["properties"]
+    row = {"type": "object", "properties": {"name": {"type": "string"}, "length": {"type": "integer"}}}
+    assert made["count"] == {"type": "integer"}
+    assert made["rows"] == {"type": "array", "items": {**row, "required": ["name", "length"]}}
+    assert [part["type"] for part in made["pair"]["prefixItems"]] == ["object", "integer"]
+    responses = paths["/things/{id}"]["put"]["responses"]
+    assert list(responses) == ["202", "400", "404", "503", "default"]
+    assert responses["202"]["content"]["application/json"]["schema"]["properties"] == {"id": {"type": "string"}}
+    assert schemas["TooManyError"]["properties"]["error"]["const"] == "Too many"
+    assert schemas["TooManyError"]["properties"]["more"]["properties"] == {"most": {"type": "integer", "const": 3}}

@@ -109,8 +109,6 @@ class Calls(Frames, ABC):
             case CallExpr(callee=RefExpr(fullname="functools.partial"), args=[function, *_]):
                 inner, (given, named) = self.targets(function, frame), self.arguments(callee, frame)
                 return inner and tuple(each.with_arguments(given[1:], named) for each in inner)
-            case CallExpr(callee=CallExpr(callee=RefExpr(fullname="functools.wraps")), args=[wrapper]):
-                return self.targets(wrapper, frame)
             case _ if ways := self.ways(callee, frame):
                 return _joined(map(self.targets_of, ways))
             case CallExpr(callee=RefExpr(node=TypeInfo())):
@@ -249,7 +247,6 @@ class Calls(Frames, ABC):
             type_ = get_proper_type(node.type)
             is_function = isinstance(type_, CallableType) and not type_.is_type_obj()
             return None if is_function and self.is_program(info.fullname) else ()
-        is_abstract = bool(getattr(getattr(node, "func", node), "abstract_status", 0))
         home = next((base for base in info.mro if name in base.names), info)
         made = self.origin(owner)
         others = [] if made.held is not None else self._below(info)
@@ -257,9 +254,7 @@ class Calls(Frames, ABC):
         for cls in others:
             if (there := member(cls, name)) is not None:
                 found.setdefault(there, Value(type=instance_of(cls)))
-        if others and (info.is_protocol or is_abstract):
-            del found[node]
-        elif info.is_protocol and self.is_program(home.fullname):
+        if info.is_protocol and self.is_program(home.fullname) and not others:
             return None
         return _joined(self.defined(each, None, (of,)) for each, of in found.items())
 

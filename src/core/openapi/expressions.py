@@ -256,7 +256,7 @@ class Expressions(Here):
             sent.stage_as(self, "Set-Cookie")  # when the session has changed, behind an error too
         elif isinstance(node, TypeInfo):
             self._makes(call, node)
-            if not self.program.is_program(node.fullname):
+            if not self.program.is_program(node.fullname) and name != "functools.partial":
                 self._hands_on(call)
         elif isinstance(node, Var) and (facts := self.reader.application.authenticators.get(node.fullname)):
             self.read(call.line, "security", node.fullname, schema=None, required=not facts.optional)

@@ -254,23 +254,16 @@ class Program(Raised):
         asked = self.asked_for(call, frame)
         if asked is not None:
             return self.schemas.of(asked)
-        is_row = isinstance(call.callee, MemberExpr) and call.callee.name == "first"
+        is_row = isinstance(call.callee, MemberExpr) and call.callee.name == "first" and not args
         return self._rows(call, frame) if is_row and is_vague(self._plain(expression, frame)) else None
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
-        """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
+        """The row of `first()`, and one row of `all()`: of a column alone, mypy's plugin says the type."""
         found = self.rows_of(call, frame.module)
         if found is None or not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
         row = object_of(dict(found.columns))
-        if call.callee.name != "first":
-            return row
-        if call.args:
-            name = constant_fold_expr(call.args[0], "")
-            if not isinstance(name, str) or name not in found.columns:
-                return None
-            row = found.columns[name]
-        return row if found.certain else any_of([row, {"type": "null"}])
+        return row if found.certain or call.callee.name != "first" else any_of([row, {"type": "null"}])
 
     def _attribute(self, expression: MemberExpr, frame: Frame) -> Schema | None:
         """`err.body` of an error, and `found.results` of a statement."""

@@ -122,8 +122,6 @@ class Statements(Expressions):
                 return self._try(statement)
             case MatchStmt():
                 return self._match(statement)
-            case Block():
-                return self._block(statement)
             case _:
                 pass
         return True
