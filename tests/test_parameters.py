@@ -204,3 +204,17 @@ def test_what_url_for_returns_stays_on_its_own_host(rest: str) -> None:
     found = http.URL(app.url_for(page, **{"*": rest}), "https://own.test/a/b")
     assert found.host == "own.test"
     assert unquote(found.pathname) == f"/{rest}"
+
+
+async def test_an_object_is_a_handler_whatever_its_attributes_are_called() -> None:
+    app = create_app()
+
+    class Shop:
+        opens = "09:00"
+
+        async def __call__(self, req: Request, res: Response) -> None:
+            res.json({"opens": self.opens, "path": req.url_for(shop)})
+
+    shop = Shop()
+    app.get("/shop", shop)
+    assert await (await ask(app, "/shop")).json() == {"opens": "09:00", "path": "/shop"}

@@ -178,7 +178,7 @@ class Finder:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
         handler: Any = route.handler
         order = route.order
-        opens = getattr(handler, "__core_websocket__", False)
+        opens = hasattr(handler, "__core_opens__")
         # After the last route of its path a WebSocket's own handler refuses: 426.
         last = (handler if opens else None) or end or self._end
 

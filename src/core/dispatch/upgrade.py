@@ -72,8 +72,7 @@ def upgrade_handler(
     open_socket.__qualname__ = name_of(handler)
     # The dispatcher lets a request that asks for no WebSocket go on to the next route of the path.
     opening: Any = open_socket
-    opening.__core_websocket__ = True
-    opening.opens = handler  # for `url_for`, which is asked for the handler's own name
+    opening.__core_opens__ = handler
     return open_socket
 
 

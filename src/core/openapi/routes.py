@@ -74,7 +74,7 @@ def application_facts(
         if getattr(entry.handler, "__module__", "") == "core.dispatch.mounts":
             mounts.setdefault(prefix or "/")
             continue
-        handler = getattr(entry.handler, "opens", entry.handler)  # of what opens a WebSocket
+        handler = getattr(entry.handler, "__core_opens__", entry.handler)  # of what opens a WebSocket
         said = description_of(handler) or NOTHING
         if said.hidden:
             continue

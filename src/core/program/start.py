@@ -169,7 +169,7 @@ class Start(Recorder):
                 tuple(middleware),
                 sum(not _is_mark(middleware) for middleware in entry.middleware),
                 self.registered_at[id(entry)],
-                "mount" if mounted else "websocket" if hasattr(entry.handler, "opens") else "http",
+                "mount" if mounted else "websocket" if hasattr(entry.handler, "__core_opens__") else "http",
                 shown.authenticated,
                 shown.public,
                 shown.optional,
@@ -242,7 +242,7 @@ def functions_behind(given: object) -> tuple[tuple[Function, ...], bool, bool]:
     """
     found: dict[Function, None] = {}
     seen: set[int] = set()
-    todo: list[tuple[Any, int]] = [(getattr(given, "opens", given), 0)]
+    todo: list[tuple[Any, int]] = [(getattr(given, "__core_opens__", given), 0)]
     outermost: str | None = None
     while todo:
         one, bound = todo.pop(0)

@@ -22,7 +22,7 @@ class Urls:
         for route in routes:
             if route.method is not None and route.handler is not None:
                 # The handler of a WebSocket is behind the one that opens it.
-                handler = getattr(route.handler, "opens", route.handler)
+                handler = getattr(route.handler, "__core_opens__", route.handler)
                 self._patterns.setdefault(handler, []).extend(route.pattern.variants)
 
     def url_for(self, handler: Callable[..., object], name: str, params: Mapping[str, object]) -> str:
