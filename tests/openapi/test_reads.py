@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from core import Bindings, R2Bucket, Request, Response, create_app
+from core import Bindings, CoreError, R2Bucket, Request, Response, create_app
 from core.middleware.etag import etag
 
 @attrs.frozen
@@ -53,6 +53,11 @@ async def pictures(req: Request, res: Response) -> None:
 @attrs.frozen
 class Hours:
     opens: datetime.time
+
+@app.post("/limited")
+async def limited(req: Request, res: Response) -> None:
+    req.limit_body(100, CoreError(413, "Too long for a change of hours"))
+    res.json(await req.json(Hours))
 
 @app.put("/hours")
 async def hours(req: Request, res: Response) -> None:
@@ -143,6 +148,13 @@ def answered(described: Described, path: str) -> Any:
 def test_a_body_of_one_of_several_classes_is_any_of_them(described: Described, path: str) -> None:
     links = [{"$ref": f"#/components/schemas/{name}"} for name in ("Cat", "Dog")]
     assert sent(described, path) == {"application/json": {"schema": {"anyOf": links}}}
+
+
+def test_a_bound_of_the_body_has_the_error_that_it_is_set_with(described: Described) -> None:
+    refusal = described.document["paths"]["/limited"]["post"]["responses"]["413"]["content"]["application/json"]
+    name = refusal["schema"]["$ref"].rpartition("/")[2]
+    error = described.document["components"]["schemas"][name]["properties"]["error"]
+    assert error == {"type": "string", "const": "Too long for a change of hours"}
 
 
 def test_what_has_several_values_may_have_files_among_them_where_a_form_has_parts(described: Described) -> None:

@@ -67,6 +67,10 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if receiver == REQUEST and method == "require_match":
         _requires_match(here, call)
         return
+    if receiver == REQUEST and method == "limit_body":
+        here.state.limited = True
+        for refusal in call.args[1:]:
+            here.raises(refusal)
     if receiver == REQUEST and method in _NAMED:
         where, method = _NAMED[method], "get"
     else:
