@@ -20,7 +20,7 @@ from core.openapi import requests
 from core.openapi.components import Committed, Components
 from core.openapi.credentials import SecuritySchemes
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
-from core.openapi.failures import MALFORMED, UNEXPECTED
+from core.openapi.failures import MALFORMED, NOT_ALLOWED, UNEXPECTED
 from core.openapi.functions import Reader
 from core.openapi.program import Program
 from core.openapi.reading import METHODS, openapi_path, openapi_paths, parameter_patterns
@@ -105,9 +105,11 @@ class _Writer:
         words = {tag: inspect.cleandoc(doc or "") for tag, doc in tags.items()}
         info = {"title": self.application.title, "version": self.application.version}
         self.reader.method = ""
-        responses = {"NotFound": self.responses.not_found()}
+        unmatched = self.responses.unmatched
+        responses = {"NotFound": unmatched("No route has this path and method", self.responses.missing())}
         if self.application.method_not_allowed:
-            responses["MethodNotAllowed"] = self.responses.not_allowed()
+            said = "The path has routes for other methods, which `Allow` names"
+            responses["MethodNotAllowed"] = unmatched(said, [NOT_ALLOWED])
         schemas = self.components.written(paths, responses, committed=self.committed)
         schemes = dict(sorted(self.security.schemes.items()))
         document = {

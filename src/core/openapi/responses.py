@@ -13,7 +13,7 @@ from core.errors import phrase_of
 from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
-from core.openapi.failures import NOT_ALLOWED, NOT_FOUND, UNEXPECTED
+from core.openapi.failures import NOT_FOUND, UNEXPECTED
 from core.openapi.functions import Reader
 from core.openapi.requests import add_body
 from core.validation.schema import Schema
@@ -151,15 +151,8 @@ class Responses:
         own = self.reader.application.not_found
         return (self.reader.alone(own, status=404) if own is not None else []) or [self.reader.default(NOT_FOUND)]
 
-    def not_found(self) -> JsonObject:
-        """The answer to a path that no route has."""
-        return self._unmatched("No route has this path and method", self.missing())
-
-    def not_allowed(self) -> JsonObject:
-        """The answer to a path that has routes for other methods."""
-        return self._unmatched("The path has routes for other methods, which `Allow` names", [NOT_ALLOWED])
-
-    def _unmatched(self, description: str, found: Sequence[Effect]) -> JsonObject:
+    def unmatched(self, description: str, found: Sequence[Effect]) -> JsonObject:
+        """What is answered to a path that no route has, for what is `found` there."""
         self._here = ""
         responses: dict[str, JsonObject] = {}
         for each in self.reader.unmatched(found):

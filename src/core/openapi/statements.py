@@ -113,7 +113,8 @@ class Statements(Expressions):
                 self._raise(statement)
                 return False
             case IfStmt():
-                return self._if(statement)
+                cases = zip(statement.expr, statement.expr, statement.body, strict=True)
+                return self._choose([*cases], statement.else_body)
             case ForStmt() | WhileStmt():
                 return self._loop(statement)
             case WithStmt():
@@ -188,9 +189,6 @@ class Statements(Expressions):
         return attrs.evolve(raised, metadata=self.program.schemas.merged([raised.metadata, more]))
 
     # -- conditions on errors
-
-    def _if(self, statement: IfStmt) -> bool:
-        return self._choose([*zip(statement.expr, statement.expr, statement.body, strict=True)], statement.else_body)
 
     def _match(self, statement: MatchStmt) -> bool:
         self.evaluate(statement.subject)
