@@ -138,8 +138,7 @@ class Program(Raised):
                 items = [self.schema(item, frame) for item in expression.items]
                 return {"type": "array", "items": any_of(items) if items else {}}
             case StarExpr(expr=inner):
-                own: Schema = self.schema(inner, frame).get("items", {"$unknown": "the items of an unpacked value"})
-                return own
+                return self._items(inner, frame) or {"$unknown": "the items of an unpacked value"}
             case TupleExpr() if not any(isinstance(item, StarExpr) for item in expression.items):
                 parts = [self.schema(item, frame) for item in expression.items]
                 return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
@@ -188,8 +187,7 @@ class Program(Raised):
                 return ()
         callee, args = call.callee, call.args
         if called(call) in ("builtins.list", "builtins.sorted", "builtins.tuple") and args and is_vague(plain):
-            each = self.item_of(args[0], frame, "typing.Iterable")
-            items = self.schema(args[0], frame).get("items") or (self.schemas.of(each) if each is not None else None)
+            items = self._items(args[0], frame)
             return [{"type": "array", "items": items}] if items is not None else ()
         returned = self.returned(call, frame)
         if returned and not (isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)):
@@ -198,6 +196,11 @@ class Program(Raised):
             otherwise = self.schema(args[1], frame) if len(args) > 1 else {"type": "null"}
             return self._values(callee.expr, args[0], frame, otherwise)
         return ()
+
+    def _items(self, several: Expression, frame: Frame) -> Schema | None:
+        """The JSON of the items of a value: as the code has it, else by their type."""
+        each = self.item_of(several, frame, "typing.Iterable")
+        return self.schema(several, frame).get("items") or (self.schemas.of(each) if each is not None else None)
 
     def _assigned(self, name: NameExpr, node: Node, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name."""
