@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 import sys
 from pathlib import Path
@@ -102,6 +103,29 @@ def test_a_document_is_the_same_cold_and_warm_and_after_edits_in_any_order(
                 file.write_text(text)
         assert document_here(root) == first
     assert document(root) == first
+
+
+def test_a_variable_of_another_module_is_the_same_by_its_own_name_and_through_the_module(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
+    (root / "kinds.py").write_text('SHOP = "X-Shop"\nAGE = "X-Age"\nGONE = 410\n')
+    (root / "app.py").write_text("""
+import kinds as known
+from core import CoreError, Request, Response, create_app
+from kinds import AGE
+
+app = create_app()
+
+@app.get("/")
+async def show(req: Request, res: Response) -> None:
+    res.headers[known.SHOP] = "1"
+    res.header(AGE, "1").text("here")
+    raise CoreError(known.GONE)
+""")
+    responses = json.loads(document_here(root))["paths"]["/"]["get"]["responses"]
+    assert [*responses["200"]["headers"]] == ["X-Shop", "X-Age"]
+    assert "410" in responses
 
 
 def test_a_program_that_mypy_cannot_read_is_told(root: Path) -> None:

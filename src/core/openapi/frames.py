@@ -332,8 +332,10 @@ class Frames:
 
     @bounded(None)
     def given(self, expression: Expression, frame: Frame) -> Value | None:
-        """The value of an argument, or of an attribute that was set where the object was made."""
+        """The value of an argument, of a variable of a module, or of an attribute that was set in making the object."""
         match expression:
+            case MemberExpr(expr=RefExpr(node=MypyFile()), node=Var() as variable):
+                return self.constant(variable)
             case MemberExpr(expr=inner, name=name) if name not in self.changed:
                 return self._made_with(self.origin(Value(inner, frame)), name)
             case NameExpr(node=node) if any(node in at.values for at in frame.chain()):
