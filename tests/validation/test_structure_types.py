@@ -48,7 +48,7 @@ from core.pagination import cursor_of, cursor_text
 from core.testing import FakeExecutionContext
 from core.validation.mistakes import StructureError
 from core.validation.rows import structure_row
-from core.validation.schema import schema_of
+from core.validation.schema import demanded, schema_of
 from core.validation.structure import hook_of, list_fields, structure
 
 
@@ -655,3 +655,10 @@ def test_a_pattern_for_either_case_says_the_same_in_a_schema(pattern: re.Pattern
     written = schema_of(Address)["properties"]["line"]["pattern"]
     assert re.search(written, "Aa 1")
     assert not re.search(written, "Aa 1 b")
+
+
+@pytest.mark.parametrize("text", ["(?P<quote>['\"]).*(?P=quote)", "(?#a note)a", "(?>a+)b", "(?i:a)b", "(a)?(?(1)b|c)"])
+def test_a_pattern_that_python_alone_has_is_named_as_not_read(text: str) -> None:
+    found = demanded(attrs.validators.matches_re(text))
+    assert list(found) == ["$unread"]
+    assert f"matches_re({text!r}): JSON Schema has no " in found["$unread"][0]

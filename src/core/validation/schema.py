@@ -315,7 +315,9 @@ def demanded(validator: Any) -> Schema:
 def _pattern(pattern: re.Pattern[str], match: Callable[..., object]) -> Schema:
     text = re.sub(r"\(\?P<\w+>", "(", pattern.pattern).replace("(?i)", "")  # names of groups demand nothing
     if pattern.flags & (re.VERBOSE | re.DOTALL | re.MULTILINE):
-        return {"$unread": [f"matches_re({text!r}) with flags that JSON Schema does not have"]}
+        return {"$unread": [f"matches_re({pattern.pattern!r}) with flags that JSON Schema does not have"]}
+    if found := re.search(r"\(\?(?:P=|[#>(]|[aiLmsux-]+[:)])", text):
+        return {"$unread": [f"matches_re({pattern.pattern!r}): JSON Schema has no {found[0]!r}"]}
     if pattern.flags & re.IGNORECASE:
         text = _either_case(text)
     text = text.replace(r"\A", "^").replace(r"\Z", "$")
