@@ -22,8 +22,8 @@ from typing import Any, Final, Self
 import attrs
 
 from core.backends.embedded.r2 import EmbeddedR2Bucket, StoredR2Bucket
-from core.backends.embedded.r2.arguments import to_datetime, to_milliseconds
-from core.backends.embedded.r2.conditions import Preconditions
+from core.backends.embedded.r2.arguments import Preconditions, to_milliseconds
+from core.backends.embedded.r2.rows import to_datetime
 from core.backends.embedded.store import Store
 from core.backends.s3.objects import BucketError, SharedObjects
 from core.backends.s3.r2 import SharedBucketStorage

@@ -20,8 +20,7 @@ from core import http
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.store import Store
 from core.backends.remote.durable_object import ObjectServer, RemoteObjects
-from core.backends.remote.link import Frame, Link
-from core.backends.remote.web_socket import RemoteWebSocket
+from core.backends.remote.link import Frame, Link, RemoteWebSocket
 from core.errors import DurableObjectError
 from core.http.websocket import WebSocket, WebSocketClosed
 from core.testing.clock import FakeClock

@@ -23,8 +23,7 @@ from core import http
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
 from core.backends.raised import made_anew
-from core.backends.remote.link import Frame, Link, Lost
-from core.backends.remote.web_socket import RemoteWebSocket
+from core.backends.remote.link import Frame, Link, Lost, RemoteWebSocket
 from core.bindings.durable_object import DurableObject
 from core.errors import DurableObjectError
 from core.explain.diagnosis import words_of

@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from core.backends.embedded.r2.arguments import (
     MAX_OBJECT,
+    Conditions,
+    Preconditions,
     check_digest,
     check_metadata_size,
     dump_http_metadata,
+    first_after,
     given_checksum,
+    page_size,
+    read_include,
+    span_of,
     ssec_key_md5,
     to_http_metadata,
 )
 from core.backends.embedded.r2.bodies import Source
-from core.backends.embedded.r2.conditions import Conditions, Preconditions, span_of
-from core.backends.embedded.r2.listing import Page, first_after, page_size, read_include
-from core.backends.embedded.r2.rows import Described, Part, Row, fields
+from core.backends.embedded.r2.rows import Described, Page, Part, Row, fields
 from core.backends.r2 import (
     Chosen,
     Method,

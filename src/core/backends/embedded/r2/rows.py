@@ -1,4 +1,4 @@
-"""The tables of a bucket, an object as its row has it, and the parts of an upload that one is made of."""
+"""The tables of a bucket, an object as its row has it, a page of them, and the parts that an upload is made of."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from core.backends.embedded.r2.arguments import load_http_metadata, to_datetime
+import attrs
+
+from core.backends.embedded.keys import after_prefix, first_of_page
+from core.backends.embedded.store import Database
 from core.backends.r2 import Chosen, refuse
-from core.bindings.r2 import R2Checksums
+from core.bindings.r2 import R2Checksums, R2HTTPMetadata
 
 # An object's body is its pieces, in order: one, or the parts of its multipart upload. They belong to the object's
 # version, or to the upload while it lasts. A piece that goes leaves the name of its file in r2_garbage, in the same
@@ -89,6 +93,8 @@ _PUT: Final = (
     f"INSERT INTO r2_objects ({COLUMNS}) VALUES ({', '.join('?' * len(Row._fields))}) ON CONFLICT (key) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in Row._fields[1:])
 )
+_AFTER: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key {{}} ? AND key < ? ORDER BY key LIMIT ?"
+_LAST: Final = "SELECT max(key) FROM r2_objects WHERE key >= ? AND key < ?"
 
 
 def select(connection: sqlite3.Connection, key: bytes) -> Row | None:
@@ -100,6 +106,17 @@ def insert(connection: sqlite3.Connection, row: Row) -> None:
     connection.execute(_PUT, row)
 
 
+def _load_http_metadata(text: str) -> R2HTTPMetadata:
+    fields = json.loads(text)
+    if "cache_expiry" in fields:
+        fields["cache_expiry"] = to_datetime(fields["cache_expiry"])
+    return R2HTTPMetadata(**fields)
+
+
+def to_datetime(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
 def fields(row: Row, *, http: bool = True, custom: bool = True) -> dict[str, Any]:
     return {
         "key": row.key.decode(),
@@ -109,11 +126,49 @@ def fields(row: Row, *, http: bool = True, custom: bool = True) -> dict[str, Any
         "http_etag": f'"{row.etag}"',
         "uploaded": to_datetime(row.uploaded),
         "checksums": R2Checksums(**{name: bytes.fromhex(value) for name, value in json.loads(row.checksums).items()}),
-        "http_metadata": load_http_metadata(row.http_metadata) if http else None,
+        "http_metadata": _load_http_metadata(row.http_metadata) if http else None,
         "custom_metadata": json.loads(row.custom_metadata) if custom else None,
         "storage_class": row.storage_class,
         "ssec_key_md5": row.ssec_key_md5,
     }
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Page:
+    """Objects and prefixes, and the last key that they cover when there are more."""
+
+    rows: list[Row]
+    prefixes: list[bytes]
+    last: bytes | None
+
+
+def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
+    """The page of at most `count` keys that begin with `start` and come after `after`."""
+    rows: list[Row] = []
+    prefixes: list[bytes] = []
+    last = after
+    with database.transaction(write=False) as connection:
+        while True:
+            wanted = count - len(rows) - len(prefixes)
+            compared, first = first_of_page(start, last)
+            found = connection.execute(_AFTER.format(compared), (first, after_prefix(start), wanted + 1))
+            # Read as far as the first prefix only: all that begins so is behind it, and passed over.
+            for index, row in enumerate(map(Row._make, found)):
+                if index == wanted:
+                    return Page(rows, prefixes, last)
+                key = row.key
+                cut = key.find(delimiter, len(start)) if delimiter else -1
+                if cut >= 0:
+                    prefixes.append(key[: cut + len(delimiter)])
+                    (last,) = connection.execute(_LAST, (prefixes[-1], after_prefix(prefixes[-1]))).fetchone()
+                    break
+                rows.append(row)
+                last = key
+            else:
+                return Page(rows, prefixes, None)
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------

@@ -13,12 +13,21 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from core.backends.embedded.r2.arguments import store_failure
+from core.backends.embedded.r2.arguments import Preconditions, store_failure
 from core.backends.embedded.r2.bodies import LARGE, Incoming, Piece, Source, read_pieces, read_to_file
 from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
-from core.backends.embedded.r2.conditions import Preconditions
-from core.backends.embedded.r2.listing import Page, read_page
-from core.backends.embedded.r2.rows import SCHEMA, Described, Part, Row, find_parts, insert, joined, select
+from core.backends.embedded.r2.rows import (
+    SCHEMA,
+    Described,
+    Page,
+    Part,
+    Row,
+    find_parts,
+    insert,
+    joined,
+    read_page,
+    select,
+)
 from core.backends.embedded.store import Database, Store, run_script
 from core.backends.r2 import Chosen, Method, encode_key, refuse
 from core.context import Clock
