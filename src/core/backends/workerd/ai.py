@@ -18,7 +18,7 @@ from core.backends.workerd.conversion import (
     of_fields,
     options,
 )
-from core.backends.workerd.engine import JsEngine, js_call
+from core.backends.workerd.engine import JsEngine, JsMethod, js_attribute, js_call
 from core.backends.workerd.fetch import response_of
 from core.bindings import as_type
 from core.bindings.ai import (
@@ -39,10 +39,7 @@ from core.http import Response
 
 class WorkerdAi(JsEngine, Ai):
     _errors = AiError
-
-    @property
-    def ai_gateway_log_id(self) -> Any:
-        return none_of(self._js.aiGatewayLogId)
+    ai_gateway_log_id: JsMethod = js_attribute("aiGatewayLogId", none_of)
 
     async def _run(self, model: str, inputs: Mapping[str, object], type_: object = None, /, **given: Any) -> object:
         stream = given.pop("stream", False)

@@ -21,7 +21,7 @@ from core.backends.workerd.conversion import (
     none_of,
     translated,
 )
-from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_attribute, js_call
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
 from core.bindings.calls import BoundHook, Hookable
@@ -173,13 +173,11 @@ def _may_be_called(cls: object, name: str) -> bool:
 
 
 class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
+    id: JsMethod = js_attribute("id", WorkerdDurableObjectId)
+
     def __init__(self, state: object) -> None:
         super().__init__(state)
         self._storage = WorkerdStorage(self._js.storage)
-
-    @property
-    def id(self) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(self._js.id)
 
     @property
     def storage(self) -> WorkerdStorage:
@@ -287,15 +285,17 @@ class WorkerdSyncKv(_ObjectEngine, SyncKvStorage):
 
 
 class WorkerdSqlStorage(_ObjectEngine, SqlStorage):
-    @property
-    def database_size(self) -> int:
-        return int(self._js.databaseSize)
+    database_size: JsMethod = js_attribute("databaseSize", int)
 
     def exec(self, query: str, /, *bindings: object) -> WorkerdSqlCursor:
         return WorkerdSqlCursor(self._now("exec", query, *map(sql_binding, bindings)))
 
 
 class WorkerdSqlCursor(_ObjectEngine, SqlStorageCursor[R]):
+    column_names: JsMethod = js_attribute("columnNames", lambda names: [*map(str, names)])
+    rows_read: JsMethod = js_attribute("rowsRead", int)
+    rows_written: JsMethod = js_attribute("rowsWritten", int)
+
     def __init__(self, js: object, read: Callable[[dict[str, object]], Any] = lambda row: row) -> None:
         super().__init__(js)
         self._read = read
@@ -304,18 +304,6 @@ class WorkerdSqlCursor(_ObjectEngine, SqlStorageCursor[R]):
         from core.validation.rows import structure_row
 
         return WorkerdSqlCursor(self._js, lambda row: structure_row(row, type_))
-
-    @property
-    def column_names(self) -> list[str]:
-        return [str(name) for name in self._js.columnNames]
-
-    @property
-    def rows_read(self) -> int:
-        return int(self._js.rowsRead)
-
-    @property
-    def rows_written(self) -> int:
-        return int(self._js.rowsWritten)
 
     def __iter__(self) -> WorkerdSqlCursor[R]:
         return self
@@ -389,19 +377,13 @@ class WorkerdTransaction(_Operations, DurableObjectTransaction):
 
 
 class WorkerdStorage(_Operations, DurableObjectStorage):
+    sql: JsMethod = js_attribute("sql", WorkerdSqlStorage)
+    kv: JsMethod = js_attribute("kv", WorkerdSyncKv)
     _delete_all = js_call(DurableObjectStorage.delete_all)
     sync: JsMethod = js_call(DurableObjectStorage.sync)
     get_current_bookmark: JsMethod = js_call(DurableObjectStorage.get_current_bookmark, str)
     get_bookmark_for_time: JsMethod = js_call(DurableObjectStorage.get_bookmark_for_time, str)
     on_next_session_restore_bookmark: JsMethod = js_call(DurableObjectStorage.on_next_session_restore_bookmark, str)
-
-    @property
-    def sql(self) -> WorkerdSqlStorage:
-        return WorkerdSqlStorage(self._js.sql)
-
-    @property
-    def kv(self) -> WorkerdSyncKv:
-        return WorkerdSyncKv(self._js.kv)
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         values: list[T] = []

@@ -72,6 +72,11 @@ class JsEngine(JsBacked, Hookable):
         self._hook = hook
 
 
+def js_attribute(name: str, read: Callable[[Any], object]) -> JsMethod:
+    """A property of the engine's that JavaScript's object has under `name`; `read` makes its value."""
+    return property(lambda self: read(getattr(self._js, name)))
+
+
 def js_call(promised: JsMethod, read: Callable[[Any], object] = from_js) -> JsMethod:
     """The engine's method for a call that JavaScript's object has under the same name, with the same arguments.
 

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from core.backends.workerd.engine import JsBacked
+from core.backends.workerd.engine import JsBacked, JsMethod, js_attribute
 from core.bindings.hyperdrive import Hyperdrive
 
 
 class WorkerdHyperdrive(JsBacked, Hyperdrive):
-    @property
-    def connection_string(self) -> str:
-        return str(self._js.connectionString)
-
-    @property
-    def host(self) -> str:
-        return str(self._js.host)
-
-    @property
-    def port(self) -> int:
-        return int(self._js.port)
-
-    @property
-    def user(self) -> str:
-        return str(self._js.user)
-
-    @property
-    def password(self) -> str:
-        return str(self._js.password)
-
-    @property
-    def database(self) -> str:
-        return str(self._js.database)
+    connection_string: JsMethod = js_attribute("connectionString", str)
+    host: JsMethod = js_attribute("host", str)
+    port: JsMethod = js_attribute("port", int)
+    user: JsMethod = js_attribute("user", str)
+    password: JsMethod = js_attribute("password", str)
+    database: JsMethod = js_attribute("database", str)

@@ -7,12 +7,11 @@ everywhere else, and are handed over as the value that the runtime will write as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from core.backends.workerd.conversion import date_of, from_js, js_json, js_value, of_fields, options
-from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_call
+from core.backends.workerd.engine import JsBacked, JsEngine, JsMethod, js_attribute, js_call
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
     Message,
@@ -72,19 +71,10 @@ class WorkerdQueue(JsEngine, Queue[Any]):
 class WorkerdMessage(JsBacked, Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
 
+    id: JsMethod = js_attribute("id", str)
+    timestamp: JsMethod = js_attribute("timestamp", date_of)
+    attempts: JsMethod = js_attribute("attempts", int)
     ack: JsMethod = js_call(Message.ack)
-
-    @property
-    def id(self) -> str:
-        return str(self._js.id)
-
-    @property
-    def timestamp(self) -> datetime:
-        return date_of(self._js.timestamp)
-
-    @property
-    def attempts(self) -> int:
-        return int(self._js.attempts)
 
     @property
     def body(self) -> object:
@@ -104,11 +94,8 @@ class WorkerdMessage(JsBacked, Message[Any]):
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
+    queue: JsMethod = js_attribute("queue", str)
     ack_all: JsMethod = js_call(MessageBatch.ack_all)
-
-    @property
-    def queue(self) -> str:
-        return str(self._js.queue)
 
     @property
     def messages(self) -> list[WorkerdMessage]:

@@ -23,7 +23,7 @@ from core.backends.workerd.conversion import (
     js_name,
     of_fields,
 )
-from core.backends.workerd.engine import JsEngine, js_call
+from core.backends.workerd.engine import JsEngine, JsMethod, js_attribute, js_call
 from core.backends.workerd.fetch import JsBody
 from core.bindings.r2 import (
     R2Body,
@@ -92,19 +92,12 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
 
 class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
     _errors = R2Error
-
+    key: JsMethod = js_attribute("key", str)
+    upload_id: JsMethod = js_attribute("uploadId", str)
     _abort = js_call(R2MultipartUpload.abort)
 
     def _call_target(self) -> tuple[object, ...]:
         return self.key, self.upload_id
-
-    @property
-    def key(self) -> str:
-        return str(self._js.key)
-
-    @property
-    def upload_id(self) -> str:
-        return str(self._js.uploadId)
 
     async def _upload_part(self, part_number: int, value: object, *, ssec_key: object = None) -> R2UploadedPart:
         part = await _with_value("uploadPart", value, partial(self._call, "uploadPart", part_number, ssec_key=ssec_key))

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from core.backends.workerd.conversion import from_js, js_fields
-from core.backends.workerd.engine import JsEngine, js_call
+from core.backends.workerd.engine import JsEngine, JsMethod, js_attribute, js_call
 from core.bindings.workflow import (
     Workflow,
     WorkflowError,
@@ -44,18 +44,15 @@ def _status(answer: object) -> WorkflowStatus:
 
 
 class WorkerdWorkflowInstance(JsEngine, WorkflowInstance):
-    def _call_target(self) -> tuple[object, ...]:
-        return (self.id,)
-
-    @property
-    def id(self) -> str:
-        return str(self._js.id)
-
+    id: JsMethod = js_attribute("id", str)
     _pause = js_call(WorkflowInstance.pause)
     _resume = js_call(WorkflowInstance.resume)
     _terminate = js_call(WorkflowInstance.terminate)
     _restart = js_call(WorkflowInstance.restart)
     _status = js_call(WorkflowInstance.status, _status)
+
+    def _call_target(self) -> tuple[object, ...]:
+        return (self.id,)
 
     async def _send_event(self, *, type: str, payload: object) -> None:
         await self._call("sendEvent", {"type": type, "payload": payload})
