@@ -7,8 +7,7 @@ from tests.contracts.ai import BROKEN, ECHO, EMBED, contract, says
 from tests.contracts.contract import Case
 from tests.support.openai_server import openai_server
 
-from core.backends.embedded.ai import EmbeddedAi
-from core.backends.embedded.openai import AiServer
+from core.backends.embedded.ai import AiServer, EmbeddedAi
 from core.bindings.ai import Ai
 from core.testing.ai import FakeAi
 

@@ -106,8 +106,7 @@ class EmbeddedBindings:
         self.values[name] = AbsentBinding(name, f"{reason} ({binding.place}). {advice}")
 
     def _ai(self, name: str) -> object:
-        from core.backends.embedded.ai import EmbeddedAi
-        from core.backends.embedded.openai import AiServer
+        from core.backends.embedded.ai import AiServer, EmbeddedAi
 
         named = self._configuration.worker.core.ai
         if named is None:

@@ -162,8 +162,7 @@ class AiStream:
                 pending += chunk
                 *lines, pending = pending.split(b"\n")
                 for line in lines:
-                    if line.startswith(b"data:"):
-                        data = line[5:].strip()
+                    if line.startswith(b"data:") and (data := line[5:].strip()):
                         if data == b"[DONE]":
                             return
                         yield loads(data)

@@ -11,8 +11,7 @@ import pytest
 from tests.contracts.ai import ECHO
 from tests.support.openai_server import openai_server
 
-from core.backends.embedded.ai import EmbeddedAi
-from core.backends.embedded.openai import AiServer
+from core.backends.embedded.ai import AiServer, EmbeddedAi
 from core.bindings.ai import GatewayOptions, MarkdownDocument
 from core.errors import AiError, MissingExtraError, OptionError, UnsupportedBindingError
 
@@ -143,6 +142,38 @@ async def test_a_server_that_answers_badly_is_an_error_that_says_how(answer: byt
     async with saying(answer) as url:
         with pytest.raises(AiError, match=message):
             await EmbeddedAi(AiServer(url)).run(ECHO, CHAT)
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        (b'data: {"error": {"message": "no memory"}}', "/v1: no memory"),
+        (b'data: {"error": "no memory"}', "/v1: no memory"),
+        (b"data: {oops", "has not the shape of OpenAI's API: Expecting property name"),
+        (b"data: [1]", "has not the shape of OpenAI's API"),
+        (b'data: {"choices": null}', "has not the shape of OpenAI's API"),
+    ],
+)
+async def test_a_stream_that_goes_wrong_is_an_error_that_says_how(events: bytes, message: str) -> None:
+    async with saying(b"HTTP/1.1 200 OK\r\n\r\n" + events + b"\n\n") as url:
+        answer = await EmbeddedAi(AiServer(url)).run(ECHO, CHAT, stream=True)
+        with pytest.raises(AiError, match=message):
+            await anext(answer.text())
+
+
+async def test_a_stream_ends_with_the_usage_and_passes_over_events_without_data() -> None:
+    events = b'data:\n\ndata: {"choices": [{"text": "Hi"}], "usage": {"total_tokens": 3}}\n\ndata: [DONE]\n\n'
+    async with saying(b"HTTP/1.1 200 OK\r\n\r\n" + events) as url:
+        answer = await EmbeddedAi(AiServer(url)).run(ECHO, {"prompt": "p", "raw": True}, stream=True)
+        said = [event async for event in answer.events()]
+    assert said == [{"response": "Hi"}, {"response": "", "usage": {"total_tokens": 3}}]
+
+
+@pytest.mark.parametrize("answer", [b"[]", b'{"data": [{"name": "a"}]}'])
+async def test_a_list_of_models_of_another_shape_is_an_error(answer: bytes) -> None:
+    async with saying(b"HTTP/1.1 200 OK\r\n\r\n" + answer) as url:
+        with pytest.raises(AiError, match="has not the shape of OpenAI's API"):
+            await EmbeddedAi(AiServer(url)).models()
 
 
 async def test_a_silent_server_is_given_up_after_its_timeout() -> None:
