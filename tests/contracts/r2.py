@@ -603,6 +603,17 @@ async def a_range_that_is_none_is_refused(bucket: R2Bucket) -> None:
 
 
 @contract.case()
+async def options_of_another_form_are_refused(bucket: R2Bucket) -> None:
+    span, told = cast("R2Range", (0, 3)), "range must be a dict, headers or an R2Range, not tuple"
+    await refused(bucket.get("k", range=span), R2TypeError, told)
+    kind, told = (
+        cast("R2HTTPMetadata", "text/plain"),
+        "http_metadata must be a dict, headers or an R2HTTPMetadata, not str",
+    )
+    await refused(bucket.put("k", "v", http_metadata=kind), R2TypeError, told)
+
+
+@contract.case()
 async def a_range_header_is_taken_as_http_says(bucket: R2Bucket) -> None:
     await bucket.put("k", "0123456789")
     whole = "0123456789"

@@ -51,6 +51,13 @@ def test_a_record_has_its_time_level_logger_message_and_what_was_given_as_extra(
     }
 
 
+def test_a_number_that_json_has_not_is_a_text_and_the_line_still_json(written: io.StringIO) -> None:
+    LOG.warning("measured", extra={"ratio": float("nan"), "where": "here"})
+    (line,) = written.getvalue().splitlines()
+    record = json.loads(line, parse_constant=pytest.fail)
+    assert (record["message"], record["ratio"], record["where"]) == ("measured", "nan", "here")
+
+
 def test_a_traceback_is_in_the_line_of_its_record(written: io.StringIO) -> None:
     try:
         raise ValueError("no tea")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from core.bindings.d1 import D1Database
 from core.bindings.kv import KVListResult, KVNamespace
 from core.errors import D1Error, KVError
-from core.testing import FakeClock, FakeD1Database, FakeKVNamespace
+from core.testing import FakeClock, FakeD1Database, FakeKVNamespace, FakeR2Bucket
 from core.testing.calls import Call
 
 
@@ -22,6 +24,13 @@ async def test_a_namespace_may_begin_with_values() -> None:
     kv = FakeKVNamespace({"a": "1", "b": b"\xff"})
     assert await kv.get("a") == "1"
     assert await kv.get("b", "bytes") == b"\xff"
+
+
+@pytest.mark.parametrize("fake", [FakeKVNamespace, FakeR2Bucket])
+def test_a_number_is_no_value_to_begin_with(fake: Callable[[Any], object]) -> None:
+    """`bytes(5)` would be five zero bytes."""
+    with pytest.raises(TypeError, match="a bytes-like object is required, not 'int'"):
+        fake({"visits": 5})
 
 
 async def test_every_call_is_recorded_in_order() -> None:

@@ -112,6 +112,8 @@ def record(cls: type[A], given: A | Mapping[str, Any], option: str) -> A:
     if isinstance(given, cls):
         return given
     fields: Any = given
+    if not isinstance(given, Mapping):
+        raise R2TypeError(f"{option} must be a dict, headers or an {cls.__name__}, not {type(fields).__name__}")
     known = sorted(field.name for field in attrs.fields(cls))
     unknown = set(fields).difference(known)
     if unknown:

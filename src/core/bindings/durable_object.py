@@ -241,7 +241,7 @@ class StorageOperations(Protocol):
     ) -> None:
         """Store a value, or at most 128 at once.
 
-        Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
+        Keys are at most 2048 bytes, keys and values together 2 000 000. Values are None, bool, int, float, str, bytes,
         datetime, and lists, dicts and sets of them: copies of the given values, never the same object. What is stored
         has no class: an attrs instance comes back as the dict of its fields, and a tuple as a list.
         """

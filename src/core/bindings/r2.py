@@ -219,9 +219,9 @@ class R2Object:
             if isinstance(value, str):
                 headers[name.replace("_", "-")] = value
         if metadata.cache_expiry is not None:
-            from email.utils import format_datetime
+            from core.http.dates import http_date
 
-            headers["expires"] = format_datetime(metadata.cache_expiry, usegmt=True)
+            headers["expires"] = http_date(metadata.cache_expiry.timestamp())
 
 
 class R2Body:

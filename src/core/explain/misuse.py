@@ -200,10 +200,7 @@ def fix_for_call(error: BaseException) -> str | None:
 
 
 def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
-    try:
-        parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
-    except (TypeError, ValueError):
-        return None
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
     named = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
     only = [each for each in parameters if each.kind == each.KEYWORD_ONLY]
     if found["option"]:

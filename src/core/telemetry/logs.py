@@ -51,9 +51,9 @@ def json_line(
     if extra:
         fields |= {name: value for name, value in extra.items() if name not in _NAMES}
     try:
-        return json.dumps(fields, default=_shown)
-    except (TypeError, ValueError, RecursionError):  # a key that is no text, a circle
-        return json.dumps({name: value if isinstance(value, str) else _shown(value) for name, value in fields.items()})
+        return json.dumps(fields, default=_shown, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # a key that is no text, a circle, NaN
+        return json.dumps({name: value if name in _NAMES else _shown(value) for name, value in fields.items()})
 
 
 def _shown(value: object) -> str:

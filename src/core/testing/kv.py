@@ -85,7 +85,7 @@ class FakeKVNamespace(Faulty, _Place):
         self._places: list[_Place] = [_Place(clock) for _ in range(places)] if places > 1 else [self]
         self._begin("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
-            data = value.encode() if isinstance(value, str) else bytes(value)
+            data = value.encode() if isinstance(value, str) else bytes(memoryview(value))
             for place in {self, *self._places}:
                 place._apply(key.encode(), (data, None, None, None))
         self._staleness = staleness if staleness is not None else _OLDEST if places > 1 else 0.0

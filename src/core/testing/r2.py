@@ -27,7 +27,7 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
         super().__init__(Store(clock=clock), "BUCKET")
         self._begin("BUCKET", "r2", clock, latency)
         for key, value in (objects or {}).items():
-            self.store(key, value.encode() if isinstance(value, str) else bytes(value))
+            self.store(key, value.encode() if isinstance(value, str) else bytes(memoryview(value)))
 
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete objects. See `R2Bucket.delete`."""

@@ -117,6 +117,20 @@ async def test_long_keys_that_begin_alike_are_listed_in_order(nodes: list[Node])
     assert sorted(seen, key=str.encode) == sorted(there, key=str.encode)
 
 
+async def test_more_long_keys_that_begin_alike_than_are_named_at_once_are_listed_in_order() -> None:
+    storage = SharedBucketStorage(SharedObjects("memory:///"), "files")
+    bucket, keys = (
+        StoredR2Bucket(storage),
+        sorted([*(f"{'x' * 330}{number}" for number in range(1010)), "x" * 331, "y"]),
+    )
+    for key in keys:
+        await bucket.put(key, "")
+    first = await bucket.list()
+    second = await bucket.list(cursor=first.cursor)
+    assert [found.key for found in (*first.objects, *second.objects)] == keys
+    await storage.close()
+
+
 async def test_of_many_nodes_that_create_an_object_one_does(nodes: list[Node]) -> None:
     await nodes[0].shared.try_conditions()
     assert nodes[0].shared.checks_conditions

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from time import time
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -31,6 +32,7 @@ from core.bindings.r2 import (
 from core.errors import R2Error, R2TypeError, R2ValueError
 from core.http import Headers, HeadersView
 from core.http.conditional import parse_range
+from core.http.dates import read_date
 from core.http.streams import encode
 
 HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
@@ -45,17 +47,10 @@ def store_failure(method: Method, error: StoreError) -> R2Error:
     return R2Error(f"{method}: {error} (10001)")
 
 
-def parse_http_date(text: str | None) -> datetime | None:
+def _http_date(text: str | None) -> datetime | None:
     """An HTTP date. Text that is not a date counts as absent, as HTTP wants it."""
-    if text is None:
-        return None
-    from email.utils import parsedate_to_datetime
-
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+    seconds = read_date(text, time())
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def to_milliseconds(date: datetime) -> int:
@@ -144,7 +139,7 @@ def to_http_metadata(metadata: HTTPMetadata | None) -> R2HTTPMetadata:
         return R2HTTPMetadata()
     if isinstance(metadata, HeadersView):
         fields: dict[str, Any] = {name: metadata.get(name.replace("_", "-")) for name in _HTTP_FIELDS}
-        return R2HTTPMetadata(**fields, cache_expiry=parse_http_date(metadata.get("expires")))
+        return R2HTTPMetadata(**fields, cache_expiry=_http_date(metadata.get("expires")))
     return record(R2HTTPMetadata, metadata, "http_metadata")
 
 
@@ -192,7 +187,7 @@ class Preconditions:
             return given
         if isinstance(given, HeadersView):
             match, none_match = [_parse_etags(name, given.get(name)) for name in ("if-match", "if-none-match")]
-            before, after = [parse_http_date(given.get(f"if-{name}-since")) for name in ("unmodified", "modified")]
+            before, after = [_http_date(given.get(f"if-{name}-since")) for name in ("unmodified", "modified")]
             in_seconds = True
         else:
             wanted = record(R2Conditional, given, "only_if")
