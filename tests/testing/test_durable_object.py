@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import attrs
 import pytest
 
 from core import Bindings
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject, DurableObjectNamespace
-from core.errors import DurableObjectError
+from core.errors import DurableObjectError, DurableObjectTypeError
 from core.testing import FakeClock, FakeDurableObjectNamespace, env
 from core.testing.calls import Call
 
@@ -39,6 +41,13 @@ async def test_objects_are_real_and_each_fake_has_its_own() -> None:
     assert await one.get_by_name("a").increment() == 1
     assert await one.get_by_name("a").increment(by=4) == 5
     assert await two.get_by_name("a").increment() == 1
+
+
+async def test_a_key_that_is_no_text_is_said_to_be_none() -> None:
+    storage, key = FakeDurableObjectNamespace(Counter).storage("a"), cast("Any", 5)
+    for call in (storage.get(key), storage.delete(key), storage.get([key])):
+        with pytest.raises(DurableObjectTypeError, match="A key must be a str, not int"):
+            await call
 
 
 async def test_the_storage_of_an_object_can_be_filled_and_looked_into() -> None:

@@ -56,19 +56,14 @@ class _ObjectEngine(JsEngine):
 
 
 class WorkerdDurableObjectId(JsBacked, DurableObjectId):
+    name: JsMethod = js_attribute("name", none_of)
+    jurisdiction: JsMethod = js_attribute("jurisdiction", none_of)
+
     def __str__(self) -> str:
         return str(self._js.toString())
 
     def __repr__(self) -> str:
         return f"<DurableObjectId {self}>"
-
-    @property
-    def name(self) -> Any:
-        return attribute(self._js, "name")
-
-    @property
-    def jurisdiction(self) -> Any:
-        return attribute(self._js, "jurisdiction")
 
     def equals(self, other: DurableObjectId, /) -> bool:
         return str(self) == str(other)
@@ -335,18 +330,8 @@ def _sql_cell(value: object) -> object:
 
 
 @contextmanager
-def _current(errors: list[BaseException]) -> Generator[None]:
-    """Keep the error of a function that JavaScript calls: what JavaScript makes of it is another."""
-    try:
-        yield
-    except BaseException as error:
-        errors.append(error)
-        raise
-
-
-@contextmanager
 def _calling(run: Callable[..., object], errors: list[BaseException]) -> Generator[object]:
-    """A proxy of a function, for JavaScript to call meanwhile. The error that it has kept is raised."""
+    """A proxy of a function, for JavaScript to call meanwhile. Its own error is raised: JavaScript makes another."""
     proxy = bridge().create_proxy(run)
     try:
         yield proxy
@@ -359,8 +344,6 @@ def _calling(run: Callable[..., object], errors: list[BaseException]) -> Generat
 
 
 class _Operations(_ObjectEngine, StorageOperations):
-    """Operations shared by storage and a transaction."""
-
     _get = js_call(StorageOperations.get)
     _list = js_call(StorageOperations.list)
     _delete = js_call(StorageOperations.delete)
@@ -390,8 +373,11 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         errors: list[BaseException] = []
 
         async def run(transaction: object) -> None:
-            with _current(errors):
+            try:
                 values.append(await closure(WorkerdTransaction(transaction)))
+            except BaseException as error:
+                errors.append(error)
+                raise
 
         with _calling(run, errors) as proxy:
             await self._call("transaction", proxy)
@@ -402,8 +388,11 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         errors: list[BaseException] = []
 
         def run() -> None:
-            with _current(errors):
+            try:
                 values.append(closure())
+            except BaseException as error:
+                errors.append(error)
+                raise
 
         with _calling(run, errors) as proxy:
             self._now("transactionSync", proxy)

@@ -73,8 +73,8 @@ class JsEngine(JsBacked, Hookable):
 
 
 def js_attribute(name: str, read: Callable[[Any], object]) -> JsMethod:
-    """A property of the engine's that JavaScript's object has under `name`; `read` makes its value."""
-    return property(lambda self: read(getattr(self._js, name)))
+    """A property of the engine's that JavaScript's object has under `name`; `read` makes its value, also of None."""
+    return property(lambda self: read(getattr(self._js, name, None)))
 
 
 def js_call(promised: JsMethod, read: Callable[[Any], object] = from_js) -> JsMethod:

@@ -31,9 +31,9 @@ def encode_key(key: object) -> bytes:
     return raw
 
 
-def several(keys: Iterable[object]) -> list[object]:
+def several(keys: object) -> list[object]:
     """Keys as a list. Raises DurableObjectValueError for more than one call takes."""
-    several = [*keys]
+    several: list[object] = [*keys] if isinstance(keys, Iterable) else [keys]
     if len(several) > MAX_PAIRS:
         raise DurableObjectValueError(f"Maximum number of keys is {MAX_PAIRS}. {len(several)} keys were provided.")
     return several

@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from io import BufferedRandom
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
@@ -63,12 +63,8 @@ class Source:
         return self._hashes[algorithm].digest()
 
 
-@attrs.frozen
-class Incoming:
-    """A body that was read completely: its bytes, or its staged file."""
-
-    data: bytes | None = None
-    staged: Path | None = None
+Incoming: TypeAlias = bytes | Path
+"""A body that was read completely: its bytes, or its staged file."""
 
 
 def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:

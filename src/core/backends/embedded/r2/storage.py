@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 from collections.abc import AsyncIterable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from core.backends.embedded.r2.arguments import Preconditions, store_failure
@@ -55,7 +56,7 @@ class EmbeddedR2Bucket(StoredR2Bucket):
         checksums = json.dumps({"md5": etag})
         raw, version = encode_key("put", key), secrets.token_hex(16)
         row = Row(raw, version, len(data), etag, self._own.now(), checksums, "{}", "{}", "Standard", None)
-        self._own.write_at_once(row, Incoming(data))
+        self._own.write_at_once(row, data)
 
 
 class BucketStorage(R2Storage[Incoming]):
@@ -113,12 +114,12 @@ class BucketStorage(R2Storage[Incoming]):
 
     async def take_in(self, method: Method, key: bytes, source: Source) -> Incoming:
         if self._files is None or source.size <= LARGE:
-            return Incoming(data=b"".join([piece async for piece in source]))
-        return Incoming(staged=await read_to_file(self._files, source))
+            return b"".join([piece async for piece in source])
+        return await read_to_file(self._files, source)
 
     def discard(self, taken: Incoming) -> None:
-        if taken.staged is not None:
-            taken.staged.unlink(missing_ok=True)
+        if isinstance(taken, Path):
+            taken.unlink(missing_ok=True)
 
     async def write(self, row: Row, taken: Incoming, conditions: Preconditions | None) -> bool:
         return await self._change("put", lambda: self.write_at_once(row, taken, conditions))
@@ -134,11 +135,12 @@ class BucketStorage(R2Storage[Incoming]):
 
     def _insert_piece(self, owner: str, part: Part, taken: Incoming) -> None:
         """Store a body as a piece, inside a transaction."""
-        file = None
-        if taken.staged is not None:
+        data: object = taken
+        file: str | None = None
+        if isinstance(taken, Path):
             assert self._files is not None
-            file = self._files.publish(taken.staged)
-        self._connection.execute(_PUT_PIECE, (owner, *part, taken.data, file))
+            data, file = None, self._files.publish(taken)
+        self._connection.execute(_PUT_PIECE, (owner, *part, data, file))
 
     async def remove(self, keys: Sequence[bytes]) -> None:
 
