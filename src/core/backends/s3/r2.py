@@ -25,8 +25,7 @@ from typing import Any, Final, ParamSpec
 import attrs
 
 from core.backends.embedded.r2.arguments import Preconditions
-from core.backends.embedded.r2.bodies import Source, covered
-from core.backends.embedded.r2.bucket import Found, R2Storage
+from core.backends.embedded.r2.bucket import Found, R2Storage, Source, covered
 from core.backends.embedded.r2.rows import Described, Page, Part, Row, find_parts, joined
 from core.backends.r2 import Chosen, Method, refuse
 from core.backends.s3.objects import BucketError, SharedObject, SharedObjects

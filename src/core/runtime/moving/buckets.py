@@ -18,7 +18,7 @@ from typing import Final
 import attrs
 
 from core.backends.embedded.r2.arguments import Preconditions
-from core.backends.embedded.r2.bodies import Source
+from core.backends.embedded.r2.bucket import Source
 from core.backends.embedded.r2.rows import COLUMNS, Row, select
 from core.backends.embedded.store import Store
 from core.backends.s3.objects import SharedObjects

@@ -7,12 +7,14 @@ their row, large ones beside it; a multipart object stays in its parts, so that 
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import math
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from core.backends.embedded.r2.arguments import (
     MAX_OBJECT,
@@ -29,7 +31,6 @@ from core.backends.embedded.r2.arguments import (
     ssec_key_md5,
     to_http_metadata,
 )
-from core.backends.embedded.r2.bodies import Source
 from core.backends.embedded.r2.rows import Described, Page, Part, Row, fields
 from core.backends.r2 import (
     Chosen,
@@ -43,6 +44,8 @@ from core.backends.r2 import (
 )
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
+    FixedLengthStream,
+    KnownLengthStream,
     R2Body,
     R2Bucket,
     R2Hash,
@@ -63,6 +66,60 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from core.bindings.r2 import GetOptions, PutOptions, UploadOptions
+
+
+T = TypeVar("T")
+
+LARGE: Final = 128 * 1024
+"""A body of more bytes is in a file, and hashed in a thread."""
+
+_CHUNK: Final = 2 * 1024 * 1024
+
+
+class Source:
+    """A body to be stored, of `size` bytes, which come in pieces. Once all of them were read it has their digests.
+
+    Reading raises R2TypeError for a stream that is longer or shorter than it promised.
+    """
+
+    def __init__(self, value: bytes | KnownLengthStream, algorithms: Iterable[str] = ()) -> None:
+        self._value = value
+        self.size: int = len(value) if isinstance(value, bytes) else value.length
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in _pieces(self._value):
+            if len(piece) <= LARGE:
+                self._update(piece)
+            else:
+                await asyncio.to_thread(self._update, piece)
+            yield piece
+
+    def _update(self, piece: bytes) -> None:
+        for digest in self._hashes.values():
+            digest.update(piece)
+
+    def digest(self, algorithm: str) -> bytes:
+        return self._hashes[algorithm].digest()
+
+
+async def _pieces(value: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
+    if isinstance(value, bytes):
+        for start in range(0, len(value), _CHUNK):
+            yield value[start : start + _CHUNK]
+        return
+    async for chunk in FixedLengthStream(value, value.length):
+        yield bytes(chunk)
+
+
+def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:
+    """Each of some pieces, with their sizes, that has bytes of `length` from `offset` on: their begin and end in it."""
+    begins = 0
+    for piece, size in pieces:
+        first, last = max(offset, begins), min(offset + length, begins + size)
+        if first < last:
+            yield piece, first - begins, last - begins
+        begins += size
 
 
 class Found(NamedTuple):

@@ -5,18 +5,22 @@ Small bodies are in their row, large ones are files; a file is deleted once no r
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import os
 import secrets
 import sqlite3
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from functools import partial
+from io import BufferedRandom
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
+from core.backends.embedded.disk import StoreError, on_disk
+from core.backends.embedded.files import Files
 from core.backends.embedded.r2.arguments import Preconditions, store_failure
-from core.backends.embedded.r2.bodies import LARGE, Incoming, Piece, Source, read_pieces, read_to_file
-from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
+from core.backends.embedded.r2.bucket import LARGE, Found, R2Storage, Source, StoredR2Bucket, covered
 from core.backends.embedded.r2.rows import (
     SCHEMA,
     Described,
@@ -40,7 +44,16 @@ IN_PROGRESS, ENDED = 0, 1
 _KEPT: Final = 7 * 24 * 3600 * 1000
 """Milliseconds that an upload in parts is kept, as on the platform."""
 
+_CHUNK: Final = 256 * 1024
+
 _PUT_PIECE: Final = "INSERT INTO r2_pieces (owner, number, size, etag, md5, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+Incoming: TypeAlias = bytes | Path
+"""A body that was read completely: its bytes, or its staged file."""
+
+
+Piece: TypeAlias = tuple[int, bytes | None, str | None]
+"""Part of a body's bytes: how many, and the bytes themselves or the file that they are in."""
 
 
 class EmbeddedR2Bucket(StoredR2Bucket):
@@ -91,7 +104,7 @@ class BucketStorage(R2Storage[Incoming]):
                 if row is None:
                     return None
                 pieces = "SELECT size, data, file FROM r2_pieces WHERE owner = ? ORDER BY number"
-                return row, [Piece(*piece) for piece in connection.execute(pieces, (row.version,))]
+                return row, connection.execute(pieces, (row.version,)).fetchall()
 
         found = await self._wait("get", look)
         if found is None:
@@ -99,13 +112,30 @@ class BucketStorage(R2Storage[Incoming]):
         row, pieces = found
 
         async def read(offset: int, length: int) -> AsyncIterable[bytes]:
-            reading = read_pieces(self._files, pieces, offset, length)
+            reading = self._read(pieces, offset, length)
             # While that lives, this process does not delete the files.
-            if self._files is not None and (names := [piece.file for piece in pieces if piece.file is not None]):
+            if self._files is not None and (names := [file for *_, file in pieces if file is not None]):
                 self._files.hold(names, reading)
             return reading
 
         return Found(row, read)
+
+    async def _read(self, pieces: Sequence[Piece], offset: int, length: int) -> AsyncIterator[bytes]:
+        """`length` bytes of some pieces from `offset` on, in chunks."""
+        for (_, data, file), start, end in covered(((piece, piece[0]) for piece in pieces), offset, length):
+            if data is not None:
+                yield data[start:end]
+                continue
+            assert self._files is not None
+            assert file is not None
+            path = self._files.folder / file
+            while start < end:
+                chunk = await _in_thread("get", path, _read_at, path, start, min(_CHUNK, end - start))
+                if not chunk:
+                    # Another process replaced the object while it was being read here.
+                    refuse("get", 10001)
+                start += len(chunk)
+                yield chunk
 
     async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
         return await self._wait("list", lambda: read_page(self._database, start, delimiter, after, count))
@@ -115,7 +145,7 @@ class BucketStorage(R2Storage[Incoming]):
     async def take_in(self, method: Method, key: bytes, source: Source) -> Incoming:
         if self._files is None or source.size <= LARGE:
             return b"".join([piece async for piece in source])
-        return await read_to_file(self._files, source)
+        return await _staged(self._files, source)
 
     def discard(self, taken: Incoming) -> None:
         if isinstance(taken, Path):
@@ -246,3 +276,39 @@ def _end(connection: sqlite3.Connection, upload_id: str) -> None:
     """Complete or abort an upload, inside a transaction. The parts that it still has are deleted."""
     connection.execute("DELETE FROM r2_pieces WHERE owner = ?", (upload_id,))
     connection.execute("UPDATE r2_uploads SET state = ? WHERE upload_id = ?", (ENDED, upload_id))
+
+
+async def _staged(files: Files, source: Source) -> Path:
+    staged = await _in_thread("put", files.folder, files.stage, ())
+    try:
+        with staged.open("r+b") as file:
+            async for piece in source:
+                await _in_thread("put", files.folder, file.write, piece)
+            await _in_thread("put", files.folder, _flush, file)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+    return staged
+
+
+async def _in_thread(method: Method, folder: Path, action: Callable[..., T], *args: object) -> T:
+    """Read or write files in a thread. Raises R2Error where that fails."""
+    try:
+        with on_disk(folder):
+            return await asyncio.to_thread(action, *args)
+    except StoreError as error:
+        raise store_failure(method, error) from error
+
+
+def _read_at(path: Path, start: int, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(size)
+    except FileNotFoundError:
+        return b""
+
+
+def _flush(file: BufferedRandom) -> None:
+    file.flush()
+    os.fsync(file.fileno())
