@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.d1.engine import engine_of
-from core.backends.embedded.disk import StoreBusyError
-from core.backends.embedded.files import Files
+from core.backends.embedded.disk import Files, StoreBusyError
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.backends.embedded.store import Database, Store, is_busy
 from core.context import system_clock

@@ -16,8 +16,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from core.backends.embedded.disk import StoreBusyError, StoreError
-from core.backends.embedded.files import Files
+from core.backends.embedded.disk import Files, StoreBusyError, StoreError
 from core.backends.embedded.keys import after_prefix, decode_cursor, first_of_page
 from core.backends.embedded.store import Store, run_script
 from core.backends.kv import (

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
-from core.backends.embedded.disk import StoreBusyError, StoreError, on_disk, store_error
-from core.backends.embedded.files import Files
+from core.backends.embedded.disk import Files, StoreBusyError, StoreError, on_disk, store_error
 from core.context import Clock, system_clock
 from core.sql.connection import ClosingConnection
 

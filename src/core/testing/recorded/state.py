@@ -11,10 +11,10 @@ from collections.abc import Collection, Generator, Iterator
 from typing import Any
 
 from core.backends.embedded.clone import dump, load
+from core.backends.embedded.disk import Files
 from core.backends.embedded.durable_object import ObjectId, Objects
 from core.backends.embedded.durable_object.ids import id_from_digits, id_from_name
 from core.backends.embedded.durable_object.objects import name_of
-from core.backends.embedded.files import Files
 from core.backends.embedded.store import Database
 from core.env import fields_of
 from core.errors import DeveloperError

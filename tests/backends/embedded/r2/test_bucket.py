@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.killing import written_until_killed
 
-from core.backends.embedded.files import Files
+from core.backends.embedded.disk import Files
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.bindings.r2 import FixedLengthStream, R2Range

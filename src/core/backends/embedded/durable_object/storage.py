@@ -44,10 +44,8 @@ class Operations(Hookable, StorageOperations):
     """Operations shared by storage and a transaction. How a write is confirmed and a read cached is all one here."""
 
     _storage: ObjectRecords
-
-    async def _check(self, operation: str) -> None:
-        """Raise if nothing can be done here any more; wait while another's transaction is open."""
-        raise NotImplementedError
+    _check: Callable[[str], Awaitable[None]]
+    """Raises if nothing can be done here any more; waits while another's transaction is open."""
 
     async def _get(self, keys: Any, /, **_: object) -> object:
         await self._check("get()")

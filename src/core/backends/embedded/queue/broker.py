@@ -102,7 +102,6 @@ class QueueBroker(QueueDatabase):
         return QueueSendResponse(QueueSendMetadata(metrics))
 
     def arrived(self, name: str, stored: Sequence[Arrival]) -> None:
-        """Hand new messages of a queue to its consumer, if it has one here."""
         consumer = self._consumers.get(name)
         if consumer is not None and stored:
             consumer.arrived(stored)

@@ -66,7 +66,10 @@ _INSERT: Final = f"INSERT INTO queue_messages ({_COLUMNS}) VALUES (NULL{', ?' * 
 
 
 class QueueDatabase:
-    """The messages of all queues of a store. `arrived` is for a subclass that has consumers."""
+    """The messages of all queues of a store."""
+
+    arrived: Callable[[str, Sequence[Arrival]], None]
+    """Hands new messages of a queue to its consumer, if it has one here: a subclass has consumers."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.clock: Clock = clock
@@ -79,10 +82,6 @@ class QueueDatabase:
     @property
     def location(self) -> str:
         return self._database.location
-
-    def arrived(self, name: str, stored: Sequence[Arrival]) -> None:
-        """Hand new messages of a queue to its consumer, if it has one here."""
-        raise NotImplementedError
 
     def metrics(self, name: str, *, without: int = 0, bytes_without: int = 0) -> QueueMetrics:
         """Return the number of messages that wait in a queue, without those being delivered."""

@@ -17,8 +17,7 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from core.backends.embedded.disk import StoreError, on_disk
-from core.backends.embedded.files import Files
+from core.backends.embedded.disk import Files, StoreError, on_disk
 from core.backends.embedded.r2.arguments import Preconditions, store_failure
 from core.backends.embedded.r2.bucket import LARGE, Found, R2Storage, Source, StoredR2Bucket, covered
 from core.backends.embedded.r2.rows import (
