@@ -86,10 +86,8 @@ class SpanRecorder:
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> RecordedSpan:
         """Start a span. See `core.spans.Tracer`."""
-        trace_id, parent_id = secrets.token_hex(16), ""
         above = parent if isinstance(parent, str) or parent is None else parent.traceparent
-        if above:
-            _, trace_id, parent_id, *_ = above.split("-")
+        _, trace_id, parent_id, *_ = above.split("-") if above else ("", secrets.token_hex(16), "")
         now, span_id = self.clock.monotonic(), secrets.token_hex(8)
         span = RecordedSpan(self, name, kind, dict(attributes), now, trace_id, parent_id, span_id)
         self.spans.append(span)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeForm, TypeVar, Unpack
@@ -169,14 +169,7 @@ def _may_be_called(cls: object, name: str) -> bool:
 
 class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
     id: JsMethod = js_attribute("id", WorkerdDurableObjectId)
-
-    def __init__(self, state: object) -> None:
-        super().__init__(state)
-        self._storage = WorkerdStorage(self._js.storage)
-
-    @property
-    def storage(self) -> WorkerdStorage:
-        return self._storage
+    storage: JsMethod = cached_property(lambda self: WorkerdStorage(self._js.storage))
 
     def wait_until(self, awaitable: Awaitable[object], /) -> None:
         require_awaitable(awaitable)

@@ -95,15 +95,8 @@ class WorkerdMessage(JsBacked, Message[Any]):
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
     queue: JsMethod = js_attribute("queue", str)
+    messages: JsMethod = cached_property(lambda self: [*map(WorkerdMessage, self._js.messages)])
     ack_all: JsMethod = js_call(MessageBatch.ack_all)
-
-    @property
-    def messages(self) -> list[WorkerdMessage]:
-        return self._messages
-
-    @cached_property
-    def _messages(self) -> list[WorkerdMessage]:
-        return [WorkerdMessage(message) for message in self._js.messages]
 
     @property
     def traceparents(self) -> list[str]:

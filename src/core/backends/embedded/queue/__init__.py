@@ -9,6 +9,5 @@ from core.backends.embedded.queue.broker import QueueBroker as QueueBroker
 from core.backends.embedded.queue.broker import broker_of as broker_of
 from core.backends.embedded.queue.consumer import Consumer as Consumer
 from core.backends.embedded.queue.consumer import ConsumerSettings as ConsumerSettings
-from core.backends.embedded.queue.messages import DeliveredMessage as DeliveredMessage
 from core.backends.embedded.queue.messages import Delivery as Delivery
 from core.backends.embedded.queue.messages import StoredMessage as StoredMessage

@@ -1,5 +1,4 @@
 """The embedded object bucket: the platform's semantics over SQLite rows and files."""
 
-from core.backends.embedded.r2.bucket import EmbeddedR2MultipartUpload as EmbeddedR2MultipartUpload
 from core.backends.embedded.r2.bucket import StoredR2Bucket as StoredR2Bucket
 from core.backends.embedded.r2.storage import EmbeddedR2Bucket as EmbeddedR2Bucket
