@@ -169,6 +169,9 @@ async def storage_has_limits(one: Subject) -> None:
     await one.put("large", b"x" * 1_900_000)
     await refused(one.put("large", b"x" * 2_100_000), DurableObjectValueError)
     assert len(await one.get("large")) == 1_900_000
+    photo = {"name": "ada", "parts": [b"\0" * 950_000, b"\xff" * 950_000]}
+    await one.put("photo", photo)
+    assert await one.get("photo") == photo
     await refused(one.put("k"), DurableObjectTypeError, "put() called with undefined value.")
 
 

@@ -3,19 +3,20 @@
 Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and the values that come back for
 them. None, bool, int, float (NaN and infinities included), str, bytes, datetime, list, dict, set. Tuples come back as
 lists and attrs objects as dicts: stored values have no class. The text is JSON, with an object {"$": kind, "v": …} for
-values that JSON lacks; nothing that is read back can run code, as pickle's bytes could.
+values that JSON lacks, and bytes as they are behind it; nothing that is read back can run code, as pickle's could.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from typing import Any, NoReturn
 
 from core.http.json import MAX_DEPTH
@@ -35,9 +36,11 @@ def dump(value: object) -> bytes:
         return b"B" + value
     if type(value) is str:
         return b"S" + value.encode("utf-8", "surrogatepass")
-    plain = _tagged(_copied(value, "the value", (), classes=False))
+    behind: list[bytes] = []
+    plain = _tagged(_copied(value, "the value", (), classes=False), behind)
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return b"J" + text.encode("utf-8", "surrogatepass")
+    raw = text.encode("utf-8", "surrogatepass")
+    return b"".join([b"P", len(raw).to_bytes(4, "big"), raw, *behind]) if behind else b"J" + raw
 
 
 def load(data: bytes) -> object:
@@ -49,6 +52,10 @@ def load(data: bytes) -> object:
             return data[1:].decode("utf-8", "surrogatepass")
         case b"J":
             return json.loads(data[1:].decode("utf-8", "surrogatepass"), object_hook=_untag)
+        case b"P":
+            end = 5 + int.from_bytes(data[1:5], "big")
+            untag = partial(_untag, behind=BytesIO(data[end:]))
+            return json.loads(data[5:end].decode("utf-8", "surrogatepass"), object_hook=untag)
         case kind:
             raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
@@ -61,24 +68,26 @@ def _refuse(path: str, problem: str) -> NoReturn:
     )
 
 
-def _tagged(value: Any) -> object:
-    """A copy as JSON has it."""
+def _tagged(value: Any, behind: list[bytes]) -> object:
+    """A copy as JSON has it, with its bytes `behind` it."""
     whole = value  # not narrowed by what follows
+    tagged = partial(_tagged, behind=behind)
     match value:
         case float() if not math.isfinite(value):
             return {"$": "float", "v": repr(value)}
         case bytes():
-            return {"$": "bytes", "v": b64encode(value).decode()}
+            behind.append(value)
+            return {"$": "bytes", "v": len(value)}
         case datetime():
             return {"$": "date", "v": value.isoformat()}
         case list():
-            return [_tagged(item) for item in whole]
+            return [*map(tagged, whole)]
         case set():
-            return {"$": "set", "v": [_tagged(item) for item in whole]}
+            return {"$": "set", "v": [*map(tagged, whole)]}
         case dict():
             if all(isinstance(key, str) for key in whole) and "$" not in value:
-                return {key: _tagged(item) for key, item in whole.items()}
-            return {"$": "map", "v": [[_tagged(key), _tagged(item)] for key, item in whole.items()]}
+                return {key: tagged(item) for key, item in whole.items()}
+            return {"$": "map", "v": [[tagged(key), tagged(item)] for key, item in whole.items()]}
         case _:
             return value
 
@@ -105,8 +114,8 @@ def _bare(value: Any) -> object:
             return bytes(value)
 
 
-def _untag(value: dict[str, Any]) -> object:
-    """What an object of JSON stands for, in which the others are values already."""
+def _untag(value: dict[str, Any], behind: BytesIO | None = None) -> object:
+    """What an object of JSON stands for, in which the others are values already; bytes are the next ones `behind`."""
     inner: Any = value.get("v")
     match value.get("$"):
         case None:
@@ -114,7 +123,7 @@ def _untag(value: dict[str, Any]) -> object:
         case "float":
             return float(inner)
         case "bytes":
-            return b64decode(inner)
+            return b64decode(inner) if behind is None else behind.read(inner)
         case "date":
             return datetime.fromisoformat(inner)
         case "set":

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.support.killing import written_until_killed
 
+from core.backends.embedded.clone import dump, load
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.store import Store
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject, DurableObjectState
@@ -85,6 +86,13 @@ async def test_storage_lasts_and_memory_does_not(tmp_path: Path) -> None:
             assert await namespace.get_by_name("a").increment() == wanted
             assert await namespace.get_by_name("a").seen() == 1
             await namespace.close()
+
+
+def test_bytes_among_values_are_as_long_as_they_are_and_those_of_earlier_versions_can_be_read() -> None:
+    value = {"a": [b"\xff" * 1000, {"b": b""}], "c": b"c", "$": 1}
+    assert load(dump(value)) == value
+    assert len(dump(value)) < 1200
+    assert load(b'J{"a":{"$":"bytes","v":"aGk="}}') == {"a": b"hi"}
 
 
 async def test_an_alarm_goes_off_after_a_restart_at_its_time_or_at_once_when_it_has_passed(tmp_path: Path) -> None:
