@@ -19,7 +19,6 @@ from core.backends.embedded.d1.values import (
     AT_ONCE,
     Refused,
     from_sqlite,
-    from_sqlite_with_infinity,
     further_rows,
     name_of,
 )
@@ -78,8 +77,7 @@ class Engine:
 
     def __init__(self, database: Database, clock: Clock, *, of_object: bool = False) -> None:
         self.database = database
-        # D1's rows are JSON, which has no infinity; those of a Durable Object are not.
-        self._outgoing = from_sqlite_with_infinity if of_object else from_sqlite
+        self._infinite = of_object
         self._owner = "Durable Object" if of_object else "D1 DB"
         if of_object:
             # What runs inside a transaction of the object's is not run a second time.
@@ -286,11 +284,11 @@ class Engine:
                 columns = tuple([column[0] for column in described])
                 if statement.written:
                     columns = statement.as_written(columns)
-                outgoing = self._outgoing
-                rows = outgoing(cursor.fetchmany(AT_ONCE))
+                infinite = self._infinite
+                rows = from_sqlite(cursor.fetchmany(AT_ONCE), infinite)
                 if len(rows) == AT_ONCE:
                     for part in further_rows(cursor, rows, self.megabytes, self._owner):
-                        rows += outgoing(part)
+                        rows += from_sqlite(part, infinite)
         except BaseException:
             self._trusted = True
             # A statement that is still in the middle of its rows would keep the transaction from its end.

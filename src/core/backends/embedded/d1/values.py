@@ -14,37 +14,27 @@ from core.errors import D1Error
 AT_ONCE: Final = 128
 """Rows that are taken at once; a result of fewer is taken as it is."""
 
-_INFINITIES: Final = (math.inf, -math.inf)
 
+def from_sqlite(rows: list[tuple[Any, ...]], infinite: bool) -> list[tuple[Any, ...]]:
+    """Rows as the platform's numbers would give them: the same list, mostly, where nothing has to change.
 
-def from_sqlite(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows as the platform's numbers would give them: the same list, mostly, where nothing has to change."""
+    D1's rows are JSON, which has no infinity; those of a Durable Object are not, and may be `infinite`.
+    """
     for row in rows:
         for value in row:
             kind = value.__class__
             if kind is float or (kind is int and not MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER):
-                return [tuple([_number(value) for value in row]) for row in rows]
+                return [tuple([_number(value, infinite) for value in row]) for row in rows]
     return rows
 
 
-def from_sqlite_with_infinity(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows as `from_sqlite` gives them, but with infinities: those of a Durable Object are not JSON."""
-    plain = from_sqlite(rows)
-    if plain is rows:
-        return rows
-    return [
-        tuple([whole if whole in _INFINITIES else value for whole, value in zip(*both, strict=True)])
-        for both in zip(rows, plain, strict=True)
-    ]
-
-
-def _number(value: Any) -> Any:
+def _number(value: Any, infinite: bool) -> Any:
     kind = value.__class__
     if kind is float:
         if value.is_integer():
             # A number has no kind there: 3.0 is written 3, until it is too long to be written out.
             return int(value) if abs(value) < 1e21 else value
-        return value if math.isfinite(value) else None
+        return value if infinite or math.isfinite(value) else None
     if kind is int and not MIN_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
         return int(float(value))
     return value
