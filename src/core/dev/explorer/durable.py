@@ -16,6 +16,7 @@ import attrs
 
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
+from core.backends.embedded.durable_object.sockets import carrier_of
 from core.bindings.durable_object import DurableObject
 from core.dev.explorer.places import Places
 from core.dev.explorer.rows import Asked, Listing, cell, cloned, run_on, tables_of
@@ -104,7 +105,6 @@ def _living(req: Request[Places]) -> LiveObject:
 async def _object(req: Request[Places], res: Response) -> None:
     file, namespace, id = _file(req), _namespace(req), req.params["id"]
     living = _living(req)
-    sockets = living.sockets
     tables = await run_on(req, file, tables_of) or []
     res.json(
         {
@@ -114,7 +114,7 @@ async def _object(req: Request[Places], res: Response) -> None:
             "size": file.stat().st_size,
             "alarm": await living.storage.get_alarm(),
             "handlesAlarms": namespace.objects.cls.alarm is not DurableObject.alarm,
-            "sockets": [{"tags": sockets.tags(one)} for one in sockets.tagged(None)],
+            "sockets": [{"tags": carrier_of(one).tags} for one in living.sockets.tagged(None)],
             "tables": tables,
         }
     )

@@ -26,7 +26,7 @@ from core.backends.embedded.durable_object.arguments import MAX_VALUE
 from core.backends.embedded.durable_object.ids import ObjectId, id_from_digits, id_from_name
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.records import AroundAlarm
-from core.backends.embedded.durable_object.sockets import ObjectSockets
+from core.backends.embedded.durable_object.sockets import ObjectSockets, carrier_of
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.durable_object import DurableObject, DurableObjectJurisdiction, DurableObjectState
@@ -308,7 +308,7 @@ class ObjectState(DurableObjectState):
         return self._object.sockets.tagged(tag)
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
-        return self._object.sockets.tags(socket)
+        return [*carrier_of(socket).tags]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
         for text in () if pair is None else (pair.request, pair.response):
@@ -322,7 +322,7 @@ class ObjectState(DurableObjectState):
         return self._object.sockets.auto_response
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
-        return self._object.sockets.answered(socket)
+        return carrier_of(socket).answered
 
     def abort(self, reason: str | None = None) -> NoReturn:
         error = DurableObjectError(reason or "Application called abort() to reset Durable Object.")

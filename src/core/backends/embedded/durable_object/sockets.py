@@ -104,6 +104,14 @@ class _Carrier:
         return None if self._attachment is None else load(self._attachment)
 
 
+def carrier_of(socket: DurableObjectWebSocket) -> _Carrier:
+    """The side of an accepted socket that an object does not see."""
+    carrier = socket.carrier
+    if not isinstance(carrier, _Carrier):
+        raise DurableObjectError("the WebSocket is of another engine")
+    return carrier
+
+
 class ObjectSockets:
     """The WebSockets of one object. `deliver` hands an event to the object, `clock` tells when an answer was sent."""
 
@@ -140,18 +148,6 @@ class ObjectSockets:
             for socket, (carrier, _) in self._members.items()
             if not carrier.closing and (tag is None or tag in carrier.tags)
         ]
-
-    def tags(self, socket: DurableObjectWebSocket) -> list[str]:
-        return [*self._carrier(socket).tags]
-
-    def answered(self, socket: DurableObjectWebSocket) -> datetime | None:
-        return self._carrier(socket).answered
-
-    def _carrier(self, socket: DurableObjectWebSocket) -> _Carrier:
-        carrier = socket.carrier
-        if not isinstance(carrier, _Carrier):
-            raise DurableObjectError("the WebSocket is of another engine")
-        return carrier
 
     def end(self, code: int) -> None:
         """Close every socket, with nothing said to the object: it was reset, or its process ends."""

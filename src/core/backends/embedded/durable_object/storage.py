@@ -201,6 +201,12 @@ class Sql(SqlStorage):
         return Cursor([*columns], rows, numbers[1])
 
 
+async def _refuse_bookmarks(self: object, *_: object) -> NoReturn:
+    raise UnsupportedBindingError(
+        "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
+    )
+
+
 class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     """The storage of one object. See `DurableObjectStorage`."""
 
@@ -259,20 +265,7 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     async def sync(self) -> None:
         self.commit()
 
-    async def get_current_bookmark(self) -> str:
-        return _refuse_bookmarks()
-
-    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        return _refuse_bookmarks()
-
-    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        return _refuse_bookmarks()
+    get_current_bookmark = get_bookmark_for_time = on_next_session_restore_bookmark = _refuse_bookmarks
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
-
-
-def _refuse_bookmarks() -> NoReturn:
-    raise UnsupportedBindingError(
-        "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
-    )
