@@ -43,7 +43,7 @@ class _Outbox(ConnectedWebSocket):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bytes = 0
+        self.bytes: int = 0
 
     async def receive(self) -> str | bytes:
         message = await super().receive()
@@ -66,11 +66,12 @@ class _Carrier:
     __slots__ = ("_attachment", "answered", "client", "closing", "server", "tags")
 
     def __init__(self, tags: tuple[str, ...]) -> None:
-        self.tags = tags
-        self.server, self.client = ConnectedWebSocket(), _Outbox()
+        self.tags: tuple[str, ...] = tags
+        self.server: ConnectedWebSocket = ConnectedWebSocket()
+        self.client: _Outbox = _Outbox()
         self.server.connect(self.client)
         # True once the object has closed it.
-        self.closing = False
+        self.closing: bool = False
         # When the last automatic answer was sent.
         self.answered: datetime | None = None
         self._attachment: bytes | None = None

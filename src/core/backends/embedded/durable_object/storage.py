@@ -265,7 +265,9 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     async def sync(self) -> None:
         self.commit()
 
-    get_current_bookmark = get_bookmark_for_time = on_next_session_restore_bookmark = _refuse_bookmarks
+    get_current_bookmark: Callable[..., Any] = _refuse_bookmarks
+    get_bookmark_for_time: Callable[..., Any] = _refuse_bookmarks
+    on_next_session_restore_bookmark: Callable[..., Any] = _refuse_bookmarks
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
