@@ -62,6 +62,8 @@ RUNS: list[tuple[int, str]] = [
             "types --rows missing.py",
             "seed missing.sql",
             "sql missing.sql",
+            "sql --state openapi.json -c 'SELECT 1'",
+            "backup .core/state openapi.json/copy",
         )
     ),
     *((2, f"{name} --no-such-option") for name in COMMANDS),

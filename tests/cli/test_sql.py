@@ -108,6 +108,12 @@ def test_each_statement_of_a_prompt_runs_by_itself(project: Path) -> None:
     assert 'near "SELEC"' in done.stderr
 
 
+def test_tables_are_those_of_the_project_and_its_views(project: Path) -> None:
+    made = "CREATE TABLE _old (id INTEGER PRIMARY KEY AUTOINCREMENT); CREATE VIEW latest AS SELECT 1"
+    assert run("sql", "-c", made, folder=project).returncode == 0
+    assert typed(".tables\n", project).stdout.split() == ["name", "_old", "latest", "notes"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from core.cli.style import tell_error
+from core.cli.style import shown_path, tell_error
 from core.dev.terminal import Style, core_version, drop_output, write_lines_at_once
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -42,6 +42,8 @@ _EXIT_CODES: Final = (
     "Exit codes: 0 all is well, 1 something was found or failed,\n"
     "2 the command or the configuration file was wrong, 130 interrupted with Ctrl-C."
 )
+_WRONG_PLACE: Final = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+"""The errors of a place where a command cannot write, or read."""
 
 
 class CoreParser(argparse.ArgumentParser):
@@ -103,6 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_output()
         return 1
     except OSError as error:
+        if isinstance(error, _WRONG_PLACE) and error.filename:
+            tell_error(f"{shown_path(error.filename)} cannot be used: {error.strerror}. Name another file or folder")
+            return 2
         if error.errno != errno.ENOSPC:
             raise
         drop_output()

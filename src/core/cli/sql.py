@@ -194,7 +194,10 @@ def _statements(name: str) -> Iterator[str]:
         if not typed and line.strip() in (".exit", ".quit"):
             return
         if not typed and line.strip() == ".tables":
-            line = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY name;"
+            line = (
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name;"
+            )
         typed = f"{typed}{line}\n"
         if sqlite3.complete_statement(typed):
             yield typed

@@ -51,6 +51,9 @@ DEVELOPMENT = (
     "core/sql",
     "core/testing",
 )
+MARK = "modules/entry.mjs"
+"""A file by which a bundle is told from other folders: a `manifest.json` may be a page's."""
+
 # The Python module that answers the worker's events.
 HOST = "core.hosts.workers.isolate"
 

@@ -23,7 +23,7 @@ import attrs
 import core
 from core.errors import DeveloperError, MissingExtraError
 from core.program.entry import OTHER_FOLDERS
-from core.runtime.bundle import DEVELOPMENT, PackageSize, compressed_size
+from core.runtime.bundle import DEVELOPMENT, MARK, PackageSize, compressed_size
 
 try:
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -119,7 +119,7 @@ def _application(root: Path) -> Iterator[tuple[str, bytes]]:
             name
             for name in names
             if not (name.startswith(".") or name in OTHER_FOLDERS or name.endswith(".egg-info"))
-            and not any((place / name / mark).exists() for mark in ("pyvenv.cfg", "manifest.json"))
+            and not any((place / name / mark).exists() for mark in ("pyvenv.cfg", MARK))
         )
         for file in sorted(files):
             path = place / file

@@ -25,7 +25,7 @@ from core.explain.frames import shown
 from core.program.cache import Cache
 from core.program.entry import Entry
 from core.runtime.build_worker import ask, cached_bytecode, digest_of, keep_bytecode, placeholders, prepare
-from core.runtime.bundle import Bundle, Migrations, PackageSize, worker_file, write_bundle
+from core.runtime.bundle import MARK, Bundle, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
 from core.runtime.node import try_bundle
@@ -202,7 +202,7 @@ async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: 
 
 def _check_out(out: Path) -> None:
     """Refuse to empty a folder that is not a bundle: it would be somebody's work."""
-    if out.exists() and any(out.iterdir()) and not (out / "manifest.json").exists():
+    if out.exists() and (not out.is_dir() or any(out.iterdir())) and not (out / MARK).exists():
         raise DeveloperError(
             f"{out} has files of its own and is not a bundle. Empty it, or give another folder with --out."
         )

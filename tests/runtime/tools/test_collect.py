@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
 import pytest
 
 from core.errors import DeveloperError
+from core.program.entry import Entry
 from core.runtime.collect import collect
+from core.runtime.make import Build, make_bundle
+from core.runtime.plan import Plan
+from core.runtime.toolchain import Toolchain
 
 pytestmark = pytest.mark.slow  # each reads the lists of all files that are installed
 
@@ -35,6 +40,21 @@ def test_secrets_tests_and_what_is_hidden_stay_behind(tmp_path: Path) -> None:
         path for path in own if not path.startswith(("attr", "cattr", "typing_extensions")) and "dist-info" not in path
     ]
     assert sorted(own) == ["main.py", "shop/__init__.py", "shop/page.html"]
+
+
+def test_a_folder_is_a_bundle_by_more_than_a_manifest(tmp_path: Path) -> None:
+    # A page has one of that name, too.
+    for name in ("site/manifest.json", "site/page.html", "old/manifest.json", "old/modules/entry.mjs"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    own = collect(tmp_path, project=tmp_path).own
+    assert own == {"site/manifest.json", "site/page.html"}
+    toolchain = Toolchain(tmp_path, tmp_path, tmp_path)
+    build = Build(Entry(str(tmp_path), "main", "app", ""), tmp_path, Plan(), toolchain)
+    for out in (tmp_path / "site", tmp_path / "site" / "page.html"):
+        with pytest.raises(DeveloperError, match="has files of its own and is not a bundle"):
+            asyncio.run(make_bundle(build, out))
+    assert (tmp_path / "site" / "page.html").read_text() == "{}"
 
 
 def test_of_the_framework_only_what_a_worker_loads_goes_along(tmp_path: Path) -> None:
