@@ -87,6 +87,16 @@ def body_failed(error: Exception, req: AnyRequest) -> None:
     log_failure(error, "%s %s failed in the middle of its body", req.method, req.path)
 
 
+async def logged(awaitable: Awaitable[object]) -> None:
+    """Await work that was given to `wait_until`. Its error is logged and harms nothing."""
+    try:
+        await awaitable
+    except Exception as error:
+        from core.explain.diagnosis import log_failure
+
+        log_failure(error, "background work given to wait_until failed")
+
+
 def _for_client(error: Exception, req: AnyRequest) -> CoreError:
     """An error as the client is told it. Nothing of an unexpected error reaches the client: it is logged."""
     if isinstance(error, CoreError):

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 from core.context import Spans, require_awaitable
+from core.dispatch.answers import logged
 
 if TYPE_CHECKING:
     from core.app import App
@@ -66,19 +67,12 @@ class BackgroundContext(Spans):
     def wait_until(self, awaitable: Awaitable[object], /) -> None:
         """Run `awaitable` to its end beside everything else. An error that it raises is logged."""
         require_awaitable(awaitable)
-        task = asyncio.ensure_future(awaitable)
+        task = asyncio.ensure_future(logged(awaitable))
         self.tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self.tasks.discard)
 
     def pass_through_on_exception(self) -> None:
         """There is no origin behind this host: nothing to fall back to."""
-
-    def _done(self, task: asyncio.Future[object]) -> None:
-        self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            from core.explain.diagnosis import log_failure
-
-            log_failure(error, "background work given to wait_until failed")
 
     async def drain(self) -> None:
         """Wait until nothing is left, work that is added meanwhile included."""

@@ -226,9 +226,7 @@ def _fetch_blocking(url: str) -> bytes:
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Stay(HTTPRedirectHandler):
-        def redirect_request(
-            self, req: object, fp: object, code: object, msg: object, headers: object, newurl: object
-        ) -> None:
+        def redirect_request(self, *_: object, **__: object) -> None:
             return None
 
     opener = build_opener(Stay)

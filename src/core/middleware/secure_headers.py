@@ -62,28 +62,13 @@ def secure_hdrs(
 
     Raises OptionError for a value that is neither a string nor False, and for a value that no header can carry.
     """
-    given: dict[str, str | bool | Mapping[str, object]] = {
-        "content-security-policy": content_security_policy,
-        "strict-transport-security": strict_transport_security,
-        "x-frame-options": x_frame_options,
-        "x-content-type-options": x_content_type_options,
-        "referrer-policy": referrer_policy,
-        "x-xss-protection": x_xss_protection,
-        "permissions-policy": permissions_policy,
-        "cross-origin-embedder-policy": cross_origin_embedder_policy,
-        "cross-origin-opener-policy": cross_origin_opener_policy,
-        "cross-origin-resource-policy": cross_origin_resource_policy,
-        "content-security-policy-report-only": content_security_policy_report_only,
-        "origin-agent-cluster": origin_agent_cluster,
-        "x-dns-prefetch-control": x_dns_prefetch_control,
-        "x-download-options": x_download_options,
-        "x-permitted-cross-domain-policies": x_permitted_cross_domain_policies,
-        "reporting-endpoints": reporting_endpoints,
-    }
+    # The options by their names, which are those of the headers.
+    given: dict[str, str | bool | Mapping[str, object]] = {**locals()}
+    del given["override"]
     pairs: dict[str, str] = {}
     with_nonce: dict[str, str] = {}
-    for name, value in given.items():
-        option = name.replace("-", "_")
+    for option, value in given.items():
+        name = option.replace("_", "-")
         if value is False:
             continue
         if isinstance(value, Mapping):

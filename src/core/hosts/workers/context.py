@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.backends.workerd.conversion import bridge, unwrap
 from core.context import require_awaitable
+from core.dispatch.answers import logged
 
 if TYPE_CHECKING:
     from core.app import App
@@ -37,7 +38,7 @@ class WorkersContext:
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
         require_awaitable(awaitable)
-        task = asyncio.ensure_future(_logged(awaitable))
+        task = asyncio.ensure_future(logged(awaitable))
         # A coroutine handed over bare is destroyed when the call returns: JavaScript has to own the task.
         proxy = bridge().create_proxy(task)
         unwrap(self._given.ctx).waitUntil(proxy)
@@ -65,12 +66,3 @@ async def entered(app: App[Any], work: Coroutine[Any, Any, None], env: object, c
             work.close()
             raise
     await work
-
-
-async def _logged(awaitable: Awaitable[object]) -> None:
-    try:
-        await awaitable
-    except Exception as error:
-        from core.explain.diagnosis import log_failure
-
-        log_failure(error, "background work given to wait_until failed")
