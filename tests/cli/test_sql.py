@@ -108,6 +108,17 @@ def test_each_statement_of_a_prompt_runs_by_itself(project: Path) -> None:
     assert 'near "SELEC"' in done.stderr
 
 
+def test_columns_of_one_name_are_all_shown(project: Path) -> None:
+    done = run("sql", "-c", "SELECT 1 AS id, 2 AS id, 3 AS x", folder=project)
+    assert done.stdout.split() == ["id", "id", "x", "1", "2", "3"]
+
+
+def test_text_without_a_statement_is_told_in_sentences(project: Path) -> None:
+    done = run("sql", "-c", "-- nothing", folder=project)
+    assert (done.returncode, ".." in done.stderr) == (1, False)
+    assert "No SQL statements detected. Nothing was changed" in done.stderr
+
+
 def test_tables_are_those_of_the_project_and_its_views(project: Path) -> None:
     made = "CREATE TABLE _old (id INTEGER PRIMARY KEY AUTOINCREMENT); CREATE VIEW latest AS SELECT 1"
     assert run("sql", "-c", made, folder=project).returncode == 0

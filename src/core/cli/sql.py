@@ -10,7 +10,7 @@ import argparse
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -33,8 +33,8 @@ _FIRST_WORDS: Final = "SELECT INSERT UPDATE DELETE CREATE DROP ALTER WITH REPLAC
 
 Execute = Callable[[list[str]], "list[_Rows]"]
 """Runs statements in one transaction. Raises D1Error."""
-_Rows = tuple[list[str], list[list[Any]]]
-"""The columns and the rows of a statement; no columns where it gives none."""
+_Rows = tuple[Sequence[str], Sequence[Sequence[object]]]
+"""The columns and the rows of a statement; no columns where it gives no rows."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +100,7 @@ def run_text(text: str, where: str, execute: Execute) -> int:
     try:
         results = execute([each.text for each in statements])
     except D1Error as error:
-        tell_error(f"{where}: {error}. Nothing was changed: correct it and run it again")
+        tell_error(f"{where}: {str(error).removesuffix('.')}. Nothing was changed: correct it and run it again")
         return 1
     for columns, rows in results:
         _show(columns, rows)
@@ -133,11 +133,9 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     connection = database.engine.database.connection
 
     async def batch(statements: list[str]) -> list[_Rows]:
-        # The transaction first, for all or nothing; its results have the rows as dicts, whose keys are the columns.
-        results = await database.batch([database.prepare(statement) for statement in statements])
-        return [
-            ([*each.results[0]] if each.results else [], [[*row.values()] for row in each.results]) for each in results
-        ]
+        # By the engine: the results of a binding have one column of a name, and a join has two.
+        answers = await database.perform(lambda: database.engine.transaction([(text, ()) for text in statements]))
+        return [(columns if rows else (), rows) for columns, rows, _ in answers]
 
     with store:
         yield name, lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
@@ -207,7 +205,7 @@ def _statements(name: str) -> Iterator[str]:
 # -- writing
 
 
-def _show(columns: list[str], rows: list[list[object]]) -> None:
+def _show(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     if columns:
         paint = Style(sys.stdout)
         head, *lines = table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)], indent="")

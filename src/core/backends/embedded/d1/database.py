@@ -160,14 +160,14 @@ class EmbeddedD1Database(Hookable, D1Database):
         checked = check_statements(statements, EmbeddedD1PreparedStatement)
         given = [statement for statement in checked if not self.engine.plan(statement.sql).blank]
         queries = [(statement.sql, statement.values) for statement in given]
-        answers = await self._perform(lambda: self.engine.transaction(queries))
+        answers = await self.perform(lambda: self.engine.transaction(queries))
         results = [statement._result(answer, statement.type) for statement, answer in zip(given, answers, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
 
     async def _exec(self, sql: str, /) -> D1ExecResult:
         lines = check_sql(sql).strip(WHITE_SPACE).split("\n")
         prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
-        answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
+        answers = await self.perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
         return D1ExecResult(len(answers), sum(numbers[0] for _, _, numbers in answers))
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> EmbeddedD1Session:
@@ -188,9 +188,9 @@ class EmbeddedD1Database(Hookable, D1Database):
             if not is_busy(error) and store_error(self._database.location, error) is None:
                 raise d1_error("D1_ERROR: ", self.engine.explain(error)) from error
             # Only another process stood in its way.
-            return await self._perform(lambda: self.engine.single(statement.sql, statement.values))
+            return await self.perform(lambda: self.engine.single(statement.sql, statement.values))
 
-    async def _perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
+    async def perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
         """Do it as soon as other processes let us; every failure becomes the platform's."""
         try:
             return await self._database.patiently(action)
