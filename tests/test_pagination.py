@@ -56,6 +56,9 @@ def test_links_lead_to_the_other_pages_and_keep_the_rest_of_the_query() -> None:
     }
     assert links(page_of(req).link(req, more=True)).keys() == {"first", "prev", "next"}
     assert links(page_of(req).link(req)).keys() == {"first", "prev"}
+    # From a page behind the last one back to a page with rows.
+    beyond = request("?page=9&limit=10")
+    assert links(page_of(beyond).link(beyond, total=35))["prev"] == "?page=4&limit=10"
 
 
 @pytest.mark.parametrize("total", [0, 1, 20])

@@ -52,7 +52,7 @@ class Page:
         last = None if total is None else max(1, -(-total // self.limit))
         pages: dict[str, int | None] = {
             "first": 1,
-            "prev": self.number - 1 if self.number > 1 else None,
+            "prev": min(self.number - 1, last or self.number) if self.number > 1 else None,
             "next": self.number + 1 if (more if last is None else self.number < last) else None,
             "last": last,
         }
