@@ -64,6 +64,7 @@ RUNS: list[tuple[int, str]] = [
             "sql missing.sql",
             "sql --state openapi.json -c 'SELECT 1'",
             "backup .core/state openapi.json/copy",
+            "record --last -1",
         )
     ),
     *((2, f"{name} --no-such-option") for name in COMMANDS),
