@@ -74,8 +74,10 @@ def describe(
 
     `holds` is for a validator of a field: what its values hold to, in the words of JSON Schema, as
     `{"multipleOf": 5}`. Raises TypeError for a function that takes no attributes, such as a bound method: describe the
-    function in the class.
+    function in the class; and for `tags` that are a string.
     """
+    if isinstance(tags, str):
+        raise TypeError(f"describe(tags={tags!r}) takes a list. Write tags=[{tags!r}]")
     said = Description(deprecated, hidden, answers, operation_id, tags, holds)
     return partial(_keep, said) if function is None else _keep(said, function)
 

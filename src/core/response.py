@@ -500,9 +500,13 @@ class Response:
         A mapping is data as any other value is, so that data of a client names no event. `keep_alive` is the seconds of
         silence after which a comment keeps the connection open; None for none.
 
-        Raises TypeError for what cannot be iterated over with `async for`.
+        Raises TypeError for what cannot be iterated over with `async for`, ValueError for a `keep_alive` of 0 or less.
         """
         _require_async_iterable("sse", events)
+        if keep_alive is not None and not keep_alive > 0:
+            raise ValueError(
+                f"res.sse(keep_alive={keep_alive!r}) must be above 0, in seconds. Use None for no comments"
+            )
         from core.http.sse import encode_events
 
         if self.sent:

@@ -89,6 +89,12 @@ async def test_a_handler_streams_events_with_the_right_headers(keep_alive: float
     assert closed == ["closed"]
 
 
+@pytest.mark.parametrize("keep_alive", [0, -1.0, float("nan")])
+def test_comments_without_a_pause_are_refused(keep_alive: float) -> None:
+    with pytest.raises(ValueError, match="must be above 0, in seconds"):
+        Response().sse(_count([]), keep_alive=keep_alive)
+
+
 async def test_silence_is_filled_with_comments() -> None:
     chunks = [chunk async for chunk in encode_events(_count([], gap=0.05), 0.01)]
     assert [chunk for chunk in chunks if not chunk.startswith(b":")] == [b"data: 0\n\n", b"data: 1\n\n", b"data: 2\n\n"]

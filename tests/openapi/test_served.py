@@ -15,6 +15,7 @@ from openapi_spec_validator import validate
 from tests.support.libraries import with_libraries
 from tests.support.tokens import raw
 
+import core
 from core.openapi.changes import compare
 from core.openapi.client import write_client
 from core.openapi.contract import Contract
@@ -293,3 +294,8 @@ def test_a_mount_is_named_and_a_response_that_is_passed_on_is_a_problem(served: 
     assert "2XX" in page(document)
     assert "passed_2XX_0: " in write_client(document)
     assert compare(document, document) == []
+
+
+def test_tags_that_are_a_string_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"takes a list. Write tags=\['notes'\]"):
+        core.describe(tags="notes")

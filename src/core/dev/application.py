@@ -69,10 +69,6 @@ class DevApplication:
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send)
             return
-        if scope["type"] != "http":
-            if self.inner is not None:
-                await self.inner(scope, receive, send)
-            return
         path: str = scope["path"]
         if self.explorer is not None and (path == EXPLORER or path.startswith(f"{EXPLORER}/")):
             await self.explorer(scope, receive, send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 
 import attrs
 
@@ -32,8 +31,6 @@ def raise_descriptors(connections: int) -> int:
     Returns how many connections there is room for: fewer where the hard limit (`ulimit -Hn`) is too low. A request may
     need a descriptor of its own beside its connection's.
     """
-    if sys.platform == "win32":
-        return connections
     import resource
 
     needed = 2 * connections + _OWN_DESCRIPTORS
