@@ -191,6 +191,7 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], list[dict[str, Any]]]] = [
         static,
         {},
         [
+            {"directory": ""},
             {},
             {"directory": "/nowhere-at-all"},
             {"bucket": ""},

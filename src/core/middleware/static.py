@@ -83,7 +83,8 @@ def static(
         if prefix:
             raise options.refuse("static", "prefix", prefix, "belongs to a bucket. Write it into directory")
         root = os.path.realpath(directory)
-        if not os.path.isdir(root):
+        # An empty one, as of a variable that is not set, would be the folder that the process runs in.
+        if not os.fspath(directory) or not os.path.isdir(root):
             raise options.refuse(
                 "static", "directory", os.fspath(directory), "is not a directory. Make it, or correct the path"
             )
