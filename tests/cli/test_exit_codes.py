@@ -65,6 +65,8 @@ RUNS: list[tuple[int, str]] = [
             "sql --state openapi.json -c 'SELECT 1'",
             "backup .core/state openapi.json/copy",
             "record --last -1",
+            "backup '' copy",
+            "serve --python --state ''",
         )
     ),
     *((2, f"{name} --no-such-option") for name in COMMANDS),

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.cli.style import shown_path, tell_error
@@ -55,6 +56,7 @@ class CoreParser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _Formatter)
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
+        self.register("type", Path, _path_of)
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and end with exit code 2."""
@@ -77,6 +79,12 @@ class CoreParser(argparse.ArgumentParser):
             words = [word.partition("=")[0] for word in found.split() if word.startswith("-")]
         near = [match for word in words for match in get_close_matches(word, known, n=1, cutoff=0.65)]
         return f". Did you mean {' '.join(near)}?" if near else ""
+
+
+def _path_of(text: str) -> Path:
+    if not text:  # as of a variable that is not set: to Python it is the current folder
+        raise argparse.ArgumentTypeError("the path is empty. Name one")
+    return Path(text)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
