@@ -1,6 +1,6 @@
 """The explorer's page and its API: an application of this framework, in front of the developer's own.
 
-The larger panels have files of their own.
+The panels of bindings have files of their own.
 
 Every answer of `/_core/api/` is for the page alone: Host, Origin and token are checked before anything else. The page
 and its files need no token on a loopback address, and carry the token to the page there; where other machines could
@@ -10,26 +10,32 @@ reach the host, the page itself asks for it.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
 import attrs
+from attrs.validators import ge, le, optional
 
+from core import http
 from core.app import App
 from core.assembly.project import consumers_of
 from core.context import ScheduledEvent
 from core.dev.exchange import for_explorer
-from core.dev.explorer import durable, kv, queues, r2, requests, sql
+from core.dev.explorer import durable, kv, queues, r2, sql
 from core.dev.explorer.places import Places, run_core
 from core.dev.options import Options
 from core.dev.screen import findings_of
+from core.dispatch.exchange import Exchange
 from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
+from core.http import json as strict_json
 from core.http.json import JsonObject
 from core.middleware.secure_headers import secure_hdrs
 from core.middleware.static import static
@@ -41,6 +47,10 @@ from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, exposition
 from core.types import Next
 
 _PAGE: Final = Path(__file__).parent / "page"
+_REQUESTS: Final = 1000
+"""Requests of a page of their list."""
+_TOGETHER: Final = 0.1
+"""Seconds that changes are gathered: a burst of requests is a few lines for the page and not thousands."""
 
 _HEADERS: Final = secure_hdrs(
     content_security_policy="default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -59,7 +69,7 @@ def explorer(places: Places) -> AsgiApplication:
     app.use(_HEADERS, _only_from_here)
     app.get("/_core", _page)
     app.use("/_core/api", _only_with_token)
-    for panel in (requests, kv, sql, r2, queues, durable):
+    for panel in (kv, sql, r2, queues, durable):
         app.use("/_core/api", panel.api)
     app.use("/_core/api", api)
     app.use("/_core", static(directory=_PAGE, index=None))
@@ -107,6 +117,94 @@ async def _page(req: Request[Places], res: Response) -> None:
     html = (_PAGE / "index.html").read_text("utf-8")
     # Only a page of this origin can read it.
     res.html(html.replace("{{token}}", req.env.options.token))
+
+
+# -- requests: the exchanges in pages, one of them whole, the live log, a request sent again, and its test
+
+
+@attrs.frozen
+class Earlier:
+    before: int | None = attrs.field(default=None, validator=optional([ge(0), le(10**15)]))
+
+
+@api.get("/exchanges")
+async def _exchanges(req: Request[Places], res: Response) -> None:
+    found, after = req.env.recorder.page(req.query.parse(Earlier).before, _REQUESTS)
+    res.json({"exchanges": found, "before": after})
+
+
+@api.delete("/exchanges")
+async def _clear(req: Request[Places], res: Response) -> None:
+    req.env.journal.clear()
+    res.json({"ok": True})
+
+
+def _find(req: Request[Places]) -> JsonObject:
+    found = req.env.recorder.find(req.params["key"])
+    if found is None:
+        raise CoreError(404, "This request is kept no longer: the latest 5,000 are")
+    return found
+
+
+@api.get("/exchanges/:key")
+async def _one(req: Request[Places], res: Response) -> None:
+    res.json(_find(req))
+
+
+@api.get("/live")
+async def _live(req: Request[Places], res: Response) -> None:
+    async def lines() -> AsyncIterator[bytes]:
+        async for exchanges in req.env.recorder.follow(_TOGETHER):
+            yield strict_json.dumps([exchange.summary() for exchange in exchanges]).encode() + b"\n"
+
+    res.stream(lines(), content_type="application/x-ndjson")
+
+
+@api.post("/exchanges/:key/record")
+async def _record(req: Request[Places], res: Response) -> None:
+    """Write a test of a request, by `core record`."""
+    found = _find(req)
+    state = str(req.env.options.state_folder.resolve())
+    code, out, errors = await run_core(req.env.options, "record", found["key"], "--state", state)
+    if code != 0:
+        raise CoreError(409, errors.strip() or f"core record ended with {code}")
+    res.json({"told": out.strip()})
+
+
+@api.post("/exchanges/:key/replay")
+async def _replay(req: Request[Places], res: Response) -> None:
+    """Send a request again, inside this process, with the headers and the body it had."""
+    found = _find(req)
+    message = found["request"]
+    if found["kind"] != "request" or found["method"] == "WS" or req.env.application is None:
+        raise CoreError(409, "Only a request can be sent again")
+    if message["cut"]:
+        raise CoreError(409, "The body of this request was too long to be kept, so it cannot be sent again")
+    text = message["text"]
+    body = base64.b64decode(message["base64"]) if text is None else text.encode()
+    path, _, query = found["path"].partition("?")
+    host = req.header("host") or "localhost"
+    scope: JsonObject = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": found["method"],
+        "scheme": "http",
+        "path": unquote_to_bytes(path).decode("utf-8", "replace"),
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "root_path": "",
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in message["headers"]],
+        "client": ("127.0.0.1", 0),
+        "server": (host.partition(":")[0], 0),
+    }
+    exchange = Exchange(http.Response(body).stream())
+    serving = asyncio.ensure_future(exchange.serve(req.env.application, scope))
+    answer = await exchange.answer(serving, head=False)
+    assert isinstance(answer, http.Response)
+    await answer.bytes()
+    await serving
+    res.json({"key": scope["core.exchange"]})
 
 
 # -- the bindings
