@@ -73,7 +73,7 @@ def cluster_of(args: argparse.Namespace, address: str, stop_seconds: float) -> C
             "same on every node, for example to the output of `openssl rand -hex 32`"
         )
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
     if bucket.startswith("s3://") and not (
         os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")

@@ -39,7 +39,7 @@ def lock_state(folder: Path) -> int:
                 "another folder with --state, and other addresses with --port and --health"
             )
     except OSError as error:
-        raise DeveloperError(f"{folder}: {error.strerror}. Choose another folder with --state") from error
+        raise DeveloperError(f"{folder}: {error.strerror}. Choose another folder for the state") from error
     return lock
 
 
