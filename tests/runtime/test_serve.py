@@ -366,7 +366,12 @@ def test_a_bucket_that_cannot_be_reached_is_one_line(serve: Callable[..., Comman
         (["--cluster", "s3://b/p"], "CORE_CLUSTER_KEY", "a cluster needs a secret that its nodes share", 1),
         (["--cluster", "s3://b/p"], "AWS_ACCESS_KEY_ID", "s3://b/p needs credentials", 1),
         (["--cluster", "s3://b/p", "--cluster-address", "here"], "", "--cluster-address here is not HOST:PORT", 2),
-        (["--cluster", "s3://b/p", "--cluster-address", "h:70000"], "", "--cluster-address h:70000 is not HOST:PORT", 2),
+        (
+            ["--cluster", "s3://b/p", "--cluster-address", "h:70000"],
+            "",
+            "--cluster-address h:70000 is not HOST:PORT",
+            2,
+        ),
     ],
 )
 def test_a_cluster_that_cannot_be_is_told(
