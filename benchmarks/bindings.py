@@ -4,8 +4,8 @@ Both sides run in one process, in turns, on databases with the same settings, an
 several rounds. The last column is the ratio. It is to stay at 2 or below for point reads and writes; only a D1 write in
 memory is left out: it has a transaction of its own, so that a statement that fails in its middle leaves nothing, and
 its BEGIN and COMMIT are two statements more beside one of 2 µs. The ratio is 5 there. A list of a thousand keys cannot
-keep it either: making its values alone takes longer than SQLite does. Buckets,
-queues and Durable Objects keep much more than the one row they stand beside; their rows say how much.
+keep it either: making its values alone takes longer than SQLite does. Buckets, queues and Durable Objects keep much
+more than the one row they stand beside; their rows say how much.
 """
 
 from __future__ import annotations
