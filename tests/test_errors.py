@@ -109,6 +109,19 @@ async def test_the_handler_of_the_nearest_class_answers() -> None:
     assert (await answer(app, "/gone"))[1] == {"by": "gone", "of": "Gone"}
 
 
+async def test_classes_of_errors_without_end_are_answered_and_not_all_remembered() -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def fail(req: Request, res: Response) -> None:
+        raise type("Made", (SoldOut,), {})("hat")
+
+    app.on_error(SoldOut)(saying("sold out"))
+    for _ in range(600):
+        assert (await answer(app, "/"))[1]["by"] == "sold out"
+    assert len(app.dispatcher.failures.nearest) <= 256
+
+
 async def test_without_a_handler_for_all_the_default_answer_is_given_to_other_errors() -> None:
     app = create_app()
     app.on_error(SoldOut, KeyError)(saying("both"))

@@ -311,7 +311,7 @@ class App(_Router[E]):
     def add_instrument(self, instrument: Instrument, /) -> None:
         """Put an instrument around those that there are: tracing, metrics, or one of your own."""
         self.instruments.append(instrument)
-        self.dispatcher.finder.reload()
+        self.dispatcher.reload()
 
     async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
         """Hand a batch to the consumer of its queue.
@@ -433,7 +433,7 @@ class App(_Router[E]):
 
     def _changed(self) -> None:
         super()._changed()
-        self.dispatcher.finder.reload()
+        self.dispatcher.reload()
         self._urls = None
 
 

@@ -423,7 +423,7 @@ class Router(Generic[E, U, M_contra]):
     def _changed(self) -> None:
         root = self._view_of
         if root._alone is not None:
-            root._alone.finder.reload()
+            root._alone.reload()
         if root._above:  # asking a weak set is quicker than walking an empty one
             for above in root._above:
                 above._changed()

@@ -37,6 +37,8 @@ NOT_FOUND = '{"error":"Not Found"}'
 FAILED = '{"error":"Internal Server Error"}'
 """The JSON body where nothing else can be said."""
 
+_CLASSES_MOST = 256
+
 
 async def refuse_malformed(req: AnyRequest, res: Response) -> None:
     """The end of the chain for a path with malformed escapes."""
@@ -194,6 +196,8 @@ class Failures:
         self.handlers: ErrorHandlers = handlers
         """The application's own; those of a router stand before them in the levels of `answer`."""
         self.levels: tuple[ErrorHandlers, ...] = (handlers,)
+        self.nearest: dict[type[Exception], ErrorHandler[Any] | None] = _Nearest(handlers)
+        """The application's handler for each class of errors that was met. Cleared when another is registered."""
         self.default_answer: DefaultAnswer = default_answer
         self.on_failure: Callable[[Exception], object] | None = None
         """Called with every error that is going to be answered, by `core dev` and in tests."""
@@ -227,7 +231,7 @@ class Failures:
             self.on_failure(error)
         if res.sent or res.staged is not None or res.status_code != 200:
             discard(req, res)
-        handler = _handler_for(error, levels or self.levels, tried)
+        handler = _handler_for(error, levels or self.levels, tried) if levels or tried else self.nearest[type(error)]
         if handler is None:
             self.default_answer(error, req, res)
             return
@@ -288,6 +292,23 @@ def _handler_for(
                 if handler is not None and handler not in tried:
                     return handler
     return None
+
+
+class _Nearest(dict[type[Exception], "ErrorHandler[Any] | None"]):
+    """The handler of one router for each class of errors, looked for once.
+
+    A program may make classes without end, so the table begins anew at some number.
+    """
+
+    def __init__(self, handlers: ErrorHandlers) -> None:
+        self._handlers = handlers
+
+    def __missing__(self, cls: type[Exception]) -> ErrorHandler[Any] | None:
+        if len(self) >= _CLASSES_MOST:
+            self.clear()
+        handlers = self._handlers
+        found = self[cls] = next((handlers[base] for base in cls.__mro__ if base in handlers), None)
+        return found
 
 
 def _last_error(raised: Exception, error: Exception, req: AnyRequest) -> Exception:

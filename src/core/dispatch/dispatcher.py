@@ -48,6 +48,11 @@ class Dispatcher:
         self.finder: Finder = Finder(load, self._answer_missing, self.failures.catch)
         self.not_found: Handler[Any, Any] | None = None
 
+    def reload(self) -> None:
+        """Load the routes and the error handlers anew, since something was registered."""
+        self.finder.reload()
+        self.failures.nearest.clear()
+
     # -- one request
 
     async def respond(self, req: AnyRequest, res: Response) -> None:
