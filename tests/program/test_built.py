@@ -222,6 +222,32 @@ SILENT = [
 ]
 
 
+SOMEWHERE_IN_IT = [
+    'order = ""\nfor a, b in zip(*[(n, n) for n in names]):\n    order += b',
+    'one = ("id", "at")\ntwo = (name, name)\norder = ""\nfor a, b in (one, two):\n    order += a',
+    'order = ""\nfor *rest, last in [("id", "at", name)]:\n    order += last',
+    "order = max([], default=name)",
+    'columns = ["id"]\ncolumns[0] = name\norder = ", ".join(columns)',
+    'order = ", ".join({**json.loads(name), "id": 1})',
+    'pairs = [("id", 1)]\npairs.append((name, 2))\norder = ", ".join(a for a, b in pairs)',
+    'pairs = [("id", 1)]\npairs[0] = (name, 2)\norder = ", ".join(a for a, b in pairs)',
+    'pairs = [(1, "id")]\npairs.extend([(2, name)])\norder = ", ".join(b for a, b in pairs)',
+    'order = ", ".join(a for a, b in [("id", "at"), names])',
+]
+"""Texts in which a client's word is among constants."""
+
+
+def test_a_word_among_constants_is_told(tmp_path: Path) -> None:
+    bodies = [f'{each}\nawait db.prepare("SELECT id FROM posts ORDER BY " + order).all()' for each in SOMEWHERE_IN_IT]
+    silent = [each for each, messages in zip(SOMEWHERE_IN_IT, told(tmp_path, *bodies), strict=True) if not messages]
+    assert silent == []
+
+
+def test_a_loop_over_nothing_is_read(tmp_path: Path) -> None:
+    body = 'order = "id"\nfor a, b in ():\n    order += a\nawait db.prepare("SELECT id FROM posts ORDER BY " + order).all()'
+    assert told(tmp_path, body) == [[]]
+
+
 def test_a_text_of_constants_is_silent(tmp_path: Path) -> None:
     found = told(tmp_path, *SILENT)
     assert {body: messages for body, messages in zip(SILENT, found, strict=True) if messages} == {}

@@ -23,6 +23,7 @@ from core.statements.tokens import words
 
 _CONSTANT: Final = words("bool float hash id int len ord range round sum typing.get_args typing_extensions.get_args")
 """Functions of which nobody chooses the text: numbers, and the arguments of a Literal."""
+_HOW: Final = words("key reverse start strict")
 _RECORDS: Final = words("attr.asdict attrs.asdict dataclasses.asdict")
 _TYPES: Final[Mapping[str, int]] = {
     **dict.fromkeys(["builtins.bool", "builtins.float", "builtins.int"], FIXED),
@@ -203,7 +204,7 @@ class BuiltTexts:
     # -- what a value is
 
     def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE, of: str = "keys") -> int:
-        """What a value is, and what is in it: of a dict its `keys` or its `values`, of tuples those at a place."""
+        """What a value is, and what is in it: of a dict its `keys` or its `values`, of its items what is at a place."""
         if value in self._busy:
             return FIXED  # it is made of itself
         self._busy.add(value)
@@ -230,23 +231,35 @@ class BuiltTexts:
             case ast.Call():
                 return self._call(value, scope, bound, of)
             case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
-                return self._state(item, scope, self._targets(value, scope, bound), of)
+                return self._placed(item, scope, self._targets(value, scope, bound), of)
             case ast.DictComp(key=key, value=item):
                 return self._state(item if of == "values" else key, scope, self._targets(value, scope, bound))
             case ast.JoinedStr(values=parts) | ast.BoolOp(values=parts):
                 pass
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                if isinstance(value, ast.Tuple) and of.isdigit() and not isinstance(parts[0], ast.Tuple):
-                    parts = parts[int(of) :][:1]
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                return max((self._placed(one, scope, bound, of) for one in items), default=FIXED)
             case ast.FormattedValue() | ast.Await() | ast.NamedExpr() | ast.Starred():
                 parts = [value.value]
             case ast.IfExp(body=body, orelse=other):
                 parts = [body, other]
             case ast.Dict(keys=keys, values=values):
-                parts = values if of == "values" else [key for key in keys if key is not None]
+                # What is unpacked into it has keys and values of its own.
+                parts = values if of == "values" else [key or own for key, own in zip(keys, values, strict=True)]
             case _:
                 return UNKNOWN
         return max((self._state(one, scope, bound, of) for one in parts), default=FIXED)
+
+    def _placed(self, item: ast.expr, scope: Scope, bound: _Bound, of: str) -> int:
+        """The state of an item: of its part at a place, where it is written as a tuple; else of all that is in it."""
+        if not of.isdigit():
+            return self._state(item, scope, bound, of)
+        match item:
+            case ast.Starred(value=items):
+                return self._state(items, scope, bound, of)
+            case ast.Tuple(elts=parts) if len(parts) > int(of) and not any(isinstance(p, ast.Starred) for p in parts):
+                return self._state(parts[int(of)], scope, bound)
+            case _:
+                return max(self._state(item, scope, bound, side) for side in ("keys", "values"))
 
     def _variable(self, name: ast.Name, scope: Scope, of: str) -> int:
         """The state of all the values that a variable is given, and of those that are put into it."""
@@ -280,7 +293,9 @@ class BuiltTexts:
 
     def _item(self, target: ast.expr, items: ast.expr, name: str, scope: Scope, bound: _Bound) -> int:
         """The state of a variable of a loop."""
-        names = [getattr(one, "id", "") for one in target.elts] if isinstance(target, ast.Tuple) else []
+        parts = target.elts if isinstance(target, ast.Tuple) else []
+        starred = any(isinstance(one, ast.Starred) for one in parts)
+        names = [] if starred else [getattr(one, "id", "") for one in parts]
         return self._state(items, scope, bound, str(names.index(name)) if name in names else "keys")
 
     def _put_in(self, name: str, scope: Scope, of: str) -> Iterator[int]:
@@ -288,16 +303,25 @@ class BuiltTexts:
         for node in scope.nodes.of(ast.Call, ast.Assign):
             match node:
                 case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert" | "extend" | "update"),
-                    args=[*_, put],
+                    func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert"), args=[*_, put]
+                ) if own == name:
+                    yield self._placed(put, scope, _NONE, of)
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="extend" | "update"), args=[*_, put]) if (
+                    own == name
                 ):
-                    pass
-                case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own), slice=key)], value=value):
-                    put = value if of == "values" else key
+                    yield self._state(put, scope, of=of)
+                case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own), slice=key)], value=put) if own == name:
+                    if of == "keys":
+                        yield self._state(key, scope)
+                    if of != "keys" or not self._is_dict(name, scope):
+                        yield self._placed(put, scope, _NONE, of)
                 case _:
-                    continue
-            if own == name:
-                yield self._state(put, scope, of=of)
+                    pass
+
+    def _is_dict(self, name: str, scope: Scope) -> bool:
+        """False where a variable is a list as it is written."""
+        made = [each.value for each in scope.names.get(name, ())]
+        return not any(isinstance(one, ast.List | ast.ListComp) for one in made)
 
     def _annotated(self, annotation: ast.expr | None, scope: Scope) -> int:
         """The state of a value of a type, or of what is in it."""
@@ -346,11 +370,15 @@ class BuiltTexts:
         is_number = own in _CONSTANT or (own, of) == ("enumerate", "0")
         if is_number or (own in _RECORDS and of == "keys") or self._is_enum(self.reader.class_of(call.func, scope)):
             return FIXED
-        # What a keyword gives to a function of Python's own is no part of its result, but a value of a dict.
-        plain = own == name or (own, of) == ("dict", "values")
-        given = [*call.args, *(one.value for one in call.keywords if plain or one.arg is None)]
+        # How a function of Python's own goes about it is no part of its result, and a name is a constant key of a dict.
+        left_out = (
+            [] if own == name else [one for one in call.keywords if one.arg in _HOW or (own, of) == ("dict", "keys")]
+        )
+        given = [*call.args, *(one.value for one in call.keywords if one not in left_out or one.arg is None)]
+        unpacked = any(isinstance(one, ast.Starred) for one in call.args)
         if of.isdigit() and own in ("enumerate", "zip"):
-            given, of = given[0 if own == "enumerate" else int(of) :][:1], "keys"
+            of, place = "keys", 0 if own == "enumerate" else int(of)
+            given = given if unpacked else given[place:][:1]
         states = [self._state(one, scope, bound, of) for one in given[own == "map" :]]
         match call.func:
             case ast.Attribute(value=owner, attr="keys" | "values" as which) if not given:
